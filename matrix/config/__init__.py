@@ -1,0 +1,1 @@
+"""Reading and validating what people write: master configs, runners, settings."""

@@ -1,0 +1,618 @@
+"""YAML text -> plain values that know their line and column; strict where YAML readers disagree.
+
+Built on the events of libyaml's parser (PyYAML's ``CParser``, or its pure parser where libyaml is missing), with a
+constructor of our own: one loop, no recursion, one `Mark` reference per key and value. Mappings and lists are `Map` and
+`Seq`, a ``dict`` and a ``list`` that remember where each member stands; scalars are plain ``str``, ``int``, ``bool``,
+``None`` and `WrittenFloat`.
+
+What YAML 1.1 and 1.2 read differently is refused rather than guessed: ``off``, ``010``, ``1:30``, ``0o17``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from matrix.findings import Finding, Span
+
+    class Mark(Protocol):
+        """A position, as the parser gives it: 0-based line and column, index in characters."""
+
+        line: int
+        column: int
+        index: int
+
+
+__all__ = ["MAX_BYTES", "Document", "Map", "Seq", "WrittenFloat", "load", "loads", "plain", "read_bytes"]
+
+MAX_BYTES: Final = 32 * 1024 * 1024
+"""A configuration larger than this is refused unread; the largest real one is a hundredth of it."""
+
+_MAX_DEPTH: Final = 100
+_MAX_ALIASED: Final = 200_000
+_MAX_DIGITS: Final = 18
+
+_AMBIGUOUS_BOOL: Final = frozenset(
+    word for base in ("yes", "no", "on", "off") for word in (base, base.capitalize(), base.upper())
+)
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9](?:_?[0-9])*)\Z")
+_HEX: Final = re.compile(r"[-+]?0x[0-9a-fA-F]+\Z")
+_FLOAT: Final = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?\Z")
+_UNCLEAR_NUMBER: Final = re.compile(
+    r"[-+]?(?:0[0-9_]+|0[ob][0-7_]+|[1-9][0-9_]*_|[0-9][0-9_]*__[0-9_]*|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)\Z"
+)
+_NOT_FINITE: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+_CORE_TAG: Final = "tag:yaml.org,2002:"
+
+
+class Map(dict[Any, Any]):
+    """A mapping; ``mark`` is where it begins, ``marks[key]`` the marks of a key and of its value."""
+
+    __slots__ = ("mark", "marks")
+    mark: Mark
+    marks: dict[Any, tuple[Mark, Mark]]
+
+
+class Seq(list[Any]):
+    """A list; ``mark`` is where it begins, ``marks[i]`` where its member i does."""
+
+    __slots__ = ("mark", "marks")
+    mark: Mark
+    marks: list[Mark]
+
+
+class WrittenFloat(float):
+    """A float that keeps the digits of the file: ``0.80`` is exactly 80/100 in a budget."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        self = super().__new__(cls, text.replace("_", ""))
+        self.text = text
+        return self
+
+    def __reduce__(self) -> tuple[type[WrittenFloat], tuple[str]]:
+        return (WrittenFloat, (self.text,))
+
+
+class Document:
+    """A parsed file: its ``root`` value, the path as people know it, and the way from a value to its place."""
+
+    __slots__ = ("_texts", "data", "name", "root")
+
+    def __init__(self, name: str, data: bytes, root: Any) -> None:
+        self.name = name
+        self.data = data
+        self.root = root
+        self._texts: dict[int, str] | None = None
+
+    def span(self, mark: Mark | None = None) -> Span:
+        """The place of a mark; of the whole file without one."""
+        from matrix.findings import Span
+
+        return Span(self.name, mark.line + 1, mark.column + 1) if mark is not None else Span(self.name)
+
+    def of_key(self, node: Map, key: Any) -> Span:
+        """The place of a key."""
+        marks = node.marks.get(key)
+        return self.span(marks[0] if marks else node.mark)
+
+    def of_value(self, node: Map | Seq, key: Any) -> Span:
+        """The place of a member's value: a mapping's by key, a list's by index."""
+        if isinstance(node, Map):
+            marks = node.marks.get(key)
+            return self.span(marks[1] if marks else node.mark)
+        return self.span(node.marks[key])
+
+    def written(self, mark: Mark) -> str:
+        """The scalar at a mark as the file spells it, quotes and all; the slow way, for refusals."""
+        if self._texts is None:
+            text = self.data.decode("utf-8")
+            offset = 1 if text.startswith("\ufeff") else 0
+            self._texts = {
+                event.start_mark.index: text[event.start_mark.index + offset : event.end_mark.index + offset]
+                for event in _events(self.data)
+                if event.__class__ is ScalarEvent
+            }
+        return self._texts.get(mark.index, "").strip()
+
+
+def read_bytes(path: str | Path, *, limit: int = MAX_BYTES, what: str = "file") -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        RefusedError: missing, a directory, unreadable, or larger than ``limit`` bytes.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except FileNotFoundError:
+        raise _refuse(path, "file-missing", f"this {what} does not exist.", _nearest_file(path)) from None
+    except IsADirectoryError:
+        raise _refuse(path, "file-directory", f"this is a directory where a {what} is wanted.", "name the file itself") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _refuse(path, "file-unreadable", f"this {what} cannot be read: {reason}.", "check its type and permissions") from None
+    if len(data) > limit:
+        message = f"this {what} is larger than {limit // 1024 // 1024} MiB. Nothing people maintain by hand is."
+        raise _refuse(path, "file-too-large", message, "check that this is the file you meant")
+    return data
+
+
+def load(path: str | Path, *, integer_keys: bool = False, what: str = "file") -> Document:
+    """Read one YAML document from a file. See `loads`."""
+    return loads(read_bytes(path, what=what), str(path), integer_keys=integer_keys)
+
+
+def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
+    r"""Parse the bytes of one YAML document; ``name`` is what refusals call the file.
+
+    ``integer_keys`` lets integers be keys (golden curves); otherwise every key must be a string.
+
+    >>> loads(b"tp: 8\nconc-list: [1, 1_024]\n", "x.yaml").root
+    {'tp': 8, 'conc-list': [1, 1024]}
+
+    Raises:
+        RefusedError: with every fault of the file, up to the first that breaks its syntax.
+    """
+    reader = _Reader(data, name, integer_keys=integer_keys)
+    try:
+        root = reader.read()
+    except _Broken as broken:
+        reader.findings.append(broken.finding)
+        root = None
+    if reader.findings:
+        from matrix.errors import RefusedError
+
+        raise RefusedError(reader.findings)
+    return Document(name, data, root)
+
+
+def plain(value: Any) -> Any:
+    """A copy in builtin types alone, for a YAML or JSON writer."""
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [plain(member) for member in value]
+    return float(value) if isinstance(value, WrittenFloat) else value
+
+
+class _Broken(Exception):  # noqa: N818 - never leaves this module
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+
+
+_MERGE: Final = object()
+_UNRESOLVED: Final = object()
+
+
+class _Reader:
+    """One pass over the events of one file."""
+
+    def __init__(self, data: bytes, name: str, *, integer_keys: bool) -> None:
+        self.data = data
+        self.name = name
+        self.integer_keys = integer_keys
+        self.findings: list[Finding] = []
+        self.scalars: dict[str, Any] = {}
+        self.sizes: dict[int, int] = {}
+        self.aliased = 0
+
+    def read(self) -> Any:
+        data = self.data
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self.broken_bytes(error) from None
+        if not data or data.isspace():
+            raise _Broken(self.finding(None, "yaml-empty", "the file is empty.", "write the content, or name another file"))
+        scalar_spans: list[tuple[int, int]] | None = [] if b"\t" in data else None
+        try:
+            root = self.construct(_parser(data), scalar_spans)
+        except _Broken:
+            raise
+        except Exception as error:
+            raise self.broken_syntax(error) from None
+        if scalar_spans is not None:
+            self.check_tabs(scalar_spans)
+        return root
+
+    def construct(self, get_event: Callable[[], Any], scalar_spans: list[tuple[int, int]] | None) -> Any:  # noqa: C901, PLR0912, PLR0915
+        # One flat loop: this is the hot path of every command, and calls cost more than anything done in it.
+        scalars = self.scalars
+        root: Any = _UNRESOLVED
+        stack: list[tuple[Any, bool, Any, Any, Any, str | None]] = []
+        node: Any = None
+        in_map = False
+        key: Any = None
+        key_mark: Any = None
+        marks: Any = None
+        anchor: str | None = None
+        anchors: dict[str, Any] = {}
+        open_anchors: set[str] = set()
+
+        while True:
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if scalar_spans is not None:
+                    scalar_spans.append((event.start_mark.index, event.end_mark.index))
+                value = event.value
+                implicit = event.implicit
+                if in_map and key is None:
+                    key_mark = event.start_mark
+                    key = value
+                    if implicit[0] and (value == "<<" or not value or value[0] in _MAYBE_NOT_A_STRING):
+                        key = self.key(value, key_mark)
+                    if event.anchor is not None:
+                        anchors[event.anchor] = value
+                    if key in node:
+                        self.duplicate(node, key, key_mark)
+                    continue
+                if implicit[0]:
+                    try:
+                        value = scalars[value]
+                    except KeyError:
+                        value = self.scalar(value, event.start_mark)
+                elif not implicit[1]:
+                    value = self.tagged(event)
+                if event.anchor is not None:
+                    anchors[event.anchor] = value
+                mark = event.start_mark
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                if kind is MappingEndEvent and _MERGE in node:
+                    self.merge(node)
+                if anchor is not None:
+                    open_anchors.discard(anchor)
+                    anchors[anchor] = node
+                node, in_map, marks, key, key_mark, anchor = stack.pop()
+                if not stack:
+                    break
+                key = None
+                continue
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                mark = event.start_mark
+                if in_map and key is None:
+                    message = "a mapping or list is used as a key. Keys are words here."
+                    raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
+                if event.tag is not None and event.tag not in (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!"):
+                    self.complain(mark, "yaml-tag", f"the tag {event.tag} has no meaning here.", "remove the tag")
+                if len(stack) >= _MAX_DEPTH:
+                    message = f"the nesting is deeper than {_MAX_DEPTH} levels. No configuration is."
+                    raise _Broken(self.finding(mark, "yaml-depth", message, "check the brackets and the indentation"))
+                child: Any
+                child_marks: Any
+                if kind is MappingStartEvent:
+                    child = Map()
+                    child_marks = {}
+                else:
+                    child = Seq()
+                    child_marks = []
+                child.mark = mark
+                child.marks = child_marks
+                if not stack:
+                    root = child
+                elif in_map:
+                    node[key] = child
+                    marks[key] = (key_mark, mark)
+                else:
+                    node.append(child)
+                    marks.append(mark)
+                stack.append((node, in_map, marks, key, key_mark, anchor))
+                node = child
+                in_map = kind is MappingStartEvent
+                marks = child_marks
+                key = None
+                anchor = event.anchor
+                if anchor is not None:
+                    open_anchors.add(anchor)
+                continue
+            elif kind is AliasEvent:
+                mark = event.start_mark
+                value = self.alias(event.anchor, mark, anchors, open_anchors)
+                if in_map and key is None:
+                    if not isinstance(value, str):
+                        self.complain(mark, "yaml-key", f"the alias *{event.anchor} is used as a key.", "write the key out")
+                        value = f"*{event.anchor}"
+                    key = value
+                    key_mark = mark
+                    if key in node:
+                        self.duplicate(node, key, key_mark)
+                    continue
+            elif kind is StreamEndEvent:
+                break
+            else:
+                continue
+
+            if in_map:
+                node[key] = value
+                marks[key] = (key_mark, mark)
+                key = None
+            elif stack:
+                node.append(value)
+                marks.append(mark)
+            else:
+                root = value
+                break
+
+        self.only_document(get_event)
+        if root is _UNRESOLVED:
+            raise _Broken(self.finding(None, "yaml-empty", "the file holds only comments.", "write the content"))
+        return root
+
+    def only_document(self, get_event: Callable[[], Any]) -> None:
+        while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
+            if event.__class__ is DocumentStartEvent:
+                message = "a second document begins here. Only the first would be read."
+                raise _Broken(self.finding(event.start_mark, "yaml-documents", message, "keep one document a file; remove the ---"))
+
+    # -- scalars and keys -------------------------------------------------------------------------------------------
+
+    def scalar(self, text: str, mark: Mark) -> Any:
+        """The value of a plain scalar met for the first time; unclear ones are not remembered, so each is told."""
+        value = self.resolve(text, mark)
+        if value is not _UNRESOLVED:
+            self.scalars[text] = value
+            return value
+        return text
+
+    def resolve(self, text: str, mark: Mark) -> Any:
+        if text and text[0] not in _MAYBE_NOT_A_STRING:
+            return text
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if _INTEGER.match(text) or _HEX.match(text):
+            if len(text) <= _MAX_DIGITS:
+                return int(text, 16) if "x" in text else int(text)
+            fix = "quote it if it is a name; otherwise write the number you meant"
+            self.complain(mark, "yaml-number", f"{text[:24]}… has {len(text)} digits. No count here does.", fix)
+        elif _FLOAT.match(text):
+            return WrittenFloat(text)
+        elif text in _AMBIGUOUS_BOOL:
+            message = f"{text} is a boolean to YAML 1.1 and a word to YAML 1.2."
+            self.complain(mark, "yaml-word", message, f"write true or false, quote it ('{text}'), or use none where nothing is meant")
+        elif _UNCLEAR_NUMBER.match(text):
+            message = f"{text} is read as different numbers by different YAML readers (octal, base 60, or text)."
+            self.complain(mark, "yaml-number", message, f"write a plain decimal number, or quote it: '{text}'")
+        elif _NOT_FINITE.match(text):
+            self.complain(mark, "yaml-number", f"{text} is not a finite number.", "write a finite number, or quote it if it is a name")
+        else:
+            return text
+        return _UNRESOLVED
+
+    def key(self, text: str, mark: Mark) -> Any:
+        """A plain key that may not be a string. ``on`` and its like stay strings: workflows are made of them."""
+        if text == "<<":
+            return _MERGE
+        if text in _AMBIGUOUS_BOOL:
+            return text
+        value = self.resolve(text, mark)
+        if value is _UNRESOLVED or isinstance(value, str) or (self.integer_keys and type(value) is int):
+            return text if value is _UNRESOLVED else value
+        spelled = text or "an empty key"
+        kind = {int: "a number", WrittenFloat: "a number", bool: "a boolean"}.get(type(value), "null")
+        self.complain(mark, "yaml-key", f"the key {spelled} is {kind}, not a string.", f"quote it: '{text}'")
+        return text
+
+    def tagged(self, event: Any) -> Any:
+        """A scalar with an explicit tag: the core tags are obeyed, any other is refused."""
+        text, tag = event.value, event.tag
+        if tag in ("!", f"{_CORE_TAG}str"):
+            return text
+        wanted = {f"{_CORE_TAG}{name}": kind for name, kind in _TAGGED.items()}.get(tag)
+        if wanted is None:
+            self.complain(event.start_mark, "yaml-tag", f"the tag {tag} has no meaning here.", "remove the tag")
+            return text
+        value = self.resolve(text, event.start_mark)
+        if type(value) is not wanted and value is not _UNRESOLVED:
+            self.complain(event.start_mark, "yaml-tag", f"{text} is not what its tag {tag} says.", "remove the tag, or mend the value")
+        return value
+
+    def duplicate(self, node: Map, key: Any, mark: Mark) -> None:
+        from matrix.findings import Related
+
+        name = "<<" if key is _MERGE else key
+        first = self.span(node.marks[key][0])
+        self.complain(
+            mark,
+            "yaml-duplicate-key",
+            f"the key {name} is set twice in one mapping. A plain reader keeps the last and drops the first in silence.",
+            f"keep one of the two (lines {first.line} and {mark.line + 1}), or rename one",
+            (Related(first, "first here"),),
+        )
+
+    # -- anchors and merges -----------------------------------------------------------------------------------------
+
+    def alias(self, name: str, mark: Mark, anchors: dict[str, Any], open_anchors: set[str]) -> Any:
+        if name in open_anchors:
+            message = f"the alias *{name} stands inside the value it names, which would hold itself."
+            raise _Broken(self.finding(mark, "yaml-alias", message, "write the value out instead of the alias"))
+        if name not in anchors:
+            self.complain(mark, "yaml-alias", f"the alias *{name} names no anchor above it.", f"add &{name} to the value, or write it out")
+            return None
+        value = anchors[name]
+        self.aliased += self.size(value)
+        if self.aliased > _MAX_ALIASED:
+            message = f"aliases expand to more than {_MAX_ALIASED:,} values. That is how an alias bomb looks."
+            raise _Broken(self.finding(mark, "yaml-alias-bomb", message, "write the values out"))
+        return value
+
+    def size(self, value: Any) -> int:
+        """Values below and with this one, aliases expanded; each container is counted once."""
+        if not isinstance(value, (Map, Seq)):
+            return 1
+        known = self.sizes.get(id(value))
+        if known is None:
+            members = value.values() if isinstance(value, Map) else value
+            known = self.sizes[id(value)] = 1 + sum(map(self.size, members))
+        return known
+
+    def merge(self, node: Map) -> None:
+        """Put the members of ``<<`` first; a key of the mapping's own overrides a merged one and is no duplicate."""
+        merged = node.pop(_MERGE)
+        place = node.marks.pop(_MERGE)[1]
+        own = dict(node)
+        own_marks = dict(node.marks)
+        node.clear()
+        node.marks.clear()
+        for base in merged if isinstance(merged, Seq) else [merged]:
+            if not isinstance(base, Map):
+                self.complain(place, "yaml-merge", "<< takes a mapping or a list of mappings.", "write <<: *name of a mapping")
+                continue
+            for name, value in base.items():
+                if name not in node:
+                    node[name] = value
+                    node.marks[name] = base.marks[name]
+        node.update(own)
+        node.marks.update(own_marks)
+
+    # -- refusals ---------------------------------------------------------------------------------------------------
+
+    def span(self, mark: Mark | None) -> Span:
+        from matrix.findings import Span
+
+        return Span(self.name, mark.line + 1, mark.column + 1) if mark is not None else Span(self.name)
+
+    def finding(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> Finding:
+        from matrix.findings import Finding
+
+        return Finding(rule=rule, message=message, fix=fix, span=self.span(mark), related=related)
+
+    def complain(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> None:
+        self.findings.append(self.finding(mark, rule, message, fix, related))
+
+    def broken_bytes(self, error: UnicodeDecodeError) -> _Broken:
+        from matrix.findings import Finding, Span
+
+        before = self.data[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        byte = self.data[error.start]
+        if b"\0" in self.data[:4096]:
+            message, fix = "this is a binary file.", "name a YAML file"
+        else:
+            message, fix = f"the byte 0x{byte:02x} is not UTF-8.", "save the file as UTF-8"
+        return _Broken(Finding(rule="yaml-encoding", message=message, fix=fix, span=Span(self.name, line, column)))
+
+    def broken_syntax(self, error: Exception) -> _Broken:
+        from yaml.error import MarkedYAMLError
+        from yaml.reader import ReaderError
+
+        if isinstance(error, MarkedYAMLError):
+            mark: Any = error.problem_mark or error.context_mark
+            problem = (error.problem or error.context or "broken syntax").strip()
+            if "\\t" in problem or self.data.splitlines()[mark.line : mark.line + 1][:1] and self.at_tab(mark):
+                message = "a tab stands where YAML wants spaces."
+                return _Broken(self.finding(mark, "yaml-tab", message, "replace the tab by spaces"))
+            context = f" {error.context.strip()}" if error.context and error.problem else ""
+            where = f" begun at line {error.context_mark.line + 1}" if context and error.context_mark is not None else ""
+            fix = "check the indentation, quotes and brackets of this line and the one above"
+            return _Broken(self.finding(mark, "yaml-syntax", f"{problem}{context}{where}.", fix))
+        if isinstance(error, ReaderError):
+            text = self.data.decode("utf-8")
+            position = next((i for i, c in enumerate(text) if ord(c) < 32 and c not in "\t\r\n" or ord(c) == 127), 0)
+            before = text[:position]
+            code = ord(text[position]) if position < len(text) else 0
+            from matrix.findings import Finding, Span
+
+            span = Span(self.name, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
+            message = f"the control character U+{code:04X} cannot stand in YAML."
+            return _Broken(Finding(rule="yaml-encoding", message=message, fix="remove it; is this a text file?", span=span))
+        raise error
+
+    def at_tab(self, mark: Mark) -> bool:
+        lines = self.data.decode("utf-8").split("\n")
+        line = lines[mark.line] if mark.line < len(lines) else ""
+        return line[mark.column : mark.column + 1] == "\t" or line[: mark.column].strip(" ") == "" and "\t" in line[: mark.column + 1]
+
+    def check_tabs(self, scalar_spans: list[tuple[int, int]]) -> None:
+        """Tabs are fine inside a scalar or a comment; elsewhere editors show them as an indentation they are not."""
+        text = self.data.decode("utf-8")
+        inside = bytearray(len(text) + 1)
+        for start, end in scalar_spans:
+            inside[start:end] = b"\1" * (end - start)
+        offset = 0
+        for number, line in enumerate(text.split("\n")):
+            column = line.find("\t")
+            while column >= 0 and (inside[offset + column] or "#" in line[:column]):
+                column = line.find("\t", column + 1)
+            if column >= 0:
+                from matrix.findings import Finding, Span
+
+                span = Span(self.name, number + 1, column + 1)
+                fix = "replace the tab by spaces"
+                self.findings.append(Finding(rule="yaml-tab", message="a tab stands between YAML tokens.", fix=fix, span=span))
+            offset += len(line) + 1
+
+
+_MAYBE_NOT_A_STRING: Final = frozenset("0123456789+-.~nNtTfFyYoO")
+_TAGGED: Final[dict[str, type]] = {"int": int, "float": WrittenFloat, "bool": bool, "null": type(None)}
+
+
+def _parser(data: bytes) -> Callable[[], Any]:
+    """``get_event`` of libyaml's parser, or of PyYAML's own where libyaml is missing."""
+    try:
+        from yaml._yaml import CParser
+    except ImportError:
+        return _pure_parser(data)
+    get_event: Callable[[], Any] = CParser(data).get_event
+    return get_event
+
+
+def _pure_parser(data: bytes) -> Callable[[], Any]:
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class PureParser(Reader, Scanner, Parser):
+        def __init__(self, stream: bytes) -> None:
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+
+    get_event: Callable[[], Any] = PureParser(data).get_event
+    return get_event
+
+
+def _events(data: bytes) -> Iterator[Any]:
+    get_event = _parser(data)
+    while (event := get_event()) is not None:
+        yield event
+
+
+def _refuse(path: Path, rule: str, message: str, fix: str) -> Exception:
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Span
+
+    return RefusedError([Finding(rule=rule, message=message, fix=fix, span=Span(str(path)))])
+
+
+def _nearest_file(path: Path) -> str:
+    from matrix.findings import did_you_mean
+
+    folder = path.parent
+    if not folder.is_dir():
+        return f"the folder {folder} does not exist either; check the path"
+    siblings = [entry.name for entry in folder.iterdir() if entry.suffix == path.suffix]
+    return did_you_mean(path.name, siblings) if siblings else "check the path"
