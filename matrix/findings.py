@@ -78,7 +78,9 @@ def errors_of(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Sorted by place, without exact repetitions: one cause reached on two ways is told once."""
-    return sorted(dict.fromkeys(findings), key=lambda finding: (finding.span or Span(""), finding.rule, finding.message))
+    return sorted(
+        dict.fromkeys(findings), key=lambda finding: (finding.span or Span(""), finding.rule, finding.message)
+    )
 
 
 def did_you_mean(wrong: str, known: Iterable[str], *, limit: int = 3, list_all: int = 12) -> str:

@@ -225,10 +225,11 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
         raise Unacceptable
     get = node.get
     multinode, disagg, scenarios = get("multinode"), get("disagg", False), get("scenarios")
-    texts = [get(name) for name in ("image", "model", "model-prefix", "precision", "framework", "runner")]
+    texts: list[Any] = [get(name) for name in ("image", "model", "model-prefix", "precision", "framework", "runner")]
     for text in texts:
         if type(text) is not str or not text:
             raise Unacceptable
+    image, model, model_prefix, precision, framework, runner = texts
     if type(multinode) is not bool or type(disagg) is not bool or (disagg and not multinode) or type(scenarios) is not Map:
         raise Unacceptable
     if not scenarios.keys() <= {"fixed-seq-len", "agentic-coding"}:
@@ -240,7 +241,6 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
     ]
     if not blocks:
         raise Unacceptable
-    runner: str = texts[5]
     if blocks[-1].kind is ScenarioKind.AGENTIC and not runner.startswith("cluster:"):
         raise Unacceptable
     router = _component(get("router"))
@@ -252,10 +252,26 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
         raise Unacceptable
     if disagg and transfer is None and any(entry.kv_p2p_transfer is None for entry in entries):
         raise Unacceptable
-    return Config(key, *texts, multinode, disagg, router, transfer, tuple(blocks), node, document, mark)
+    return Config(
+        key,
+        image,
+        model,
+        model_prefix,
+        precision,
+        framework,
+        runner,
+        multinode,
+        disagg,
+        router,
+        transfer,
+        tuple(blocks),
+        node,
+        document,
+        mark,
+    )
 
 
-def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> Scenario:  # noqa: FBT001
+def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> Scenario:
     if type(node) is not Map or None in node.values():
         raise Unacceptable
     get = node.get
@@ -281,7 +297,7 @@ def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> S
     return Scenario(kind, isl, osl, power, utilization, entries, node)
 
 
-def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:  # noqa: FBT001
+def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
     if type(node) is not Map or None in node.values():
         raise Unacceptable
     get = node.get
@@ -330,7 +346,7 @@ def _worker(node: Any, count: int | None) -> Worker:
     if type(node) is not Map:
         raise Unacceptable
     get = node.get
-    ep, dp_attn, hardware, settings = get("ep", _ABSENT), get("dp-attn", _ABSENT), None, ()
+    ep, dp_attn, hardware, settings = get("ep", _ABSENT), get("dp-attn", _ABSENT), None, _NO_SETTINGS
     if count != 1:
         if not node.keys() <= _WORKER_KEYS or ep is _ABSENT or dp_attn is _ABSENT:
             raise Unacceptable
@@ -442,4 +458,5 @@ def _list(value: Any) -> Seq:
 
 _ABSENT: Final[Any] = object()
 _NO_BLOCKS: Final = Seq()
+_NO_SETTINGS: Final[tuple[str, ...]] = ()
 _NO_OFFLOAD: Final = Offload("none", None)

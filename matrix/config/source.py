@@ -129,10 +129,10 @@ class Document:
         if self._texts is None:
             text = self.data.decode("utf-8")
             offset = 1 if text.startswith("\ufeff") else 0
+            events: Iterator[Any] = (event for event in _events(self.data) if event.__class__ is ScalarEvent)
             self._texts = {
                 event.start_mark.index: text[event.start_mark.index + offset : event.end_mark.index + offset]
-                for event in _events(self.data)
-                if event.__class__ is ScalarEvent
+                for event in events
             }
         return self._texts.get(mark.index, "").strip()
 
