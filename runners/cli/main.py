@@ -1,0 +1,31 @@
+"""The group of all commands, and the one place where an error becomes text and an exit status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from matrix import __version__
+from matrix.errors import MatrixError
+from runners.cli.patches import patches
+
+__all__ = ["main"]
+
+
+class _Main(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MatrixError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(error.exit_status)
+
+
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="runners")
+def main() -> None:
+    """Run points of a plan on a Slurm cluster."""
+
+
+main.add_command(patches)
