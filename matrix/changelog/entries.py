@@ -80,7 +80,7 @@ def read(text: Text, since: int = 0) -> Log:
 
     A file that is no YAML, or no list of blocks, yields findings alone.
     """
-    if not text.blocks and all(not line or line.startswith(b"#") for line in map(bytes.strip, text.data.split(b"\n"))):
+    if not text.starts and all(not line or line.startswith(b"#") for line in map(bytes.strip, text.data.split(b"\n"))):
         return Log((), (), None)
     from matrix.errors import RefusedError
 
@@ -99,13 +99,13 @@ def read(text: Text, since: int = 0) -> Log:
         return Log((), tuple(_misplaced(text, document, root)), document)
     findings: list[Finding] = []
     entries = []
-    for number, (node, block) in enumerate(zip(root, text.blocks, strict=True), 1):
+    for number, (node, start) in enumerate(zip(root, text.starts, strict=True), 1):
         right: dict[str, Any] = node
         if not _is_right(node):
             findings += _explain(document, node, number)
             right = {field: value for field, value in node.items() if not _problem(field, value)}
-        if block.start >= since:
-            entries.append(_entry(node, number, block, right))
+        if start >= since:
+            entries.append(_entry(node, number, text.block(number - 1), right))
     return Log(tuple(entries), tuple(findings), document)
 
 
@@ -121,11 +121,11 @@ def _finding(rule: str, message: str, fix: str, span: Span) -> Finding:
 def _block_indices(text: Text) -> list[int]:
     """The index, in characters, of the first key of each block: where YAML sees its mapping begin."""
     if text.data.isascii():
-        return [block.start + 2 for block in text.blocks]
+        return [start + 2 for start in text.starts]
     indices, characters, counted = [], 0, 0
-    for block in text.blocks:
-        characters += len(text.data[counted : block.start].decode("utf-8"))
-        counted = block.start
+    for start in text.starts:
+        characters += len(text.data[counted:start].decode("utf-8"))
+        counted = start
         indices.append(characters + 2)
     return indices
 
@@ -133,8 +133,8 @@ def _block_indices(text: Text) -> list[int]:
 def _in_blocks(text: Text, root: Seq) -> bool:
     """Whether every item of the list is a mapping, written as a block that begins with its config-keys."""
     return (
-        len(root) == len(text.blocks)
-        and all(block.data.startswith(FIRST_LINE) for block in text.blocks)
+        len(root) == len(text.starts)
+        and all(text.data.startswith(FIRST_LINE, start) for start in text.starts)
         and all(isinstance(node, Map) for node in root)
         and [mark.index for mark in root.marks] == _block_indices(text)
     )

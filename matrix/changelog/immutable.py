@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from matrix.changelog.compare import compare, identity
-from matrix.changelog.text import first_difference
+from matrix.changelog.past import Correction, Past
+from matrix.changelog.text import LINK_LINE, first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,82 +16,44 @@ if TYPE_CHECKING:
     from matrix.changelog.text import Block, Text
     from matrix.findings import Finding, Related
 
-__all__ = ["Correction", "Past", "examine"]
+__all__ = ["edited", "rewritten"]
 
-LINK_LINE: Final = b"  pr-link:"
 _REPAIR: Final = ", or run `matrix changelog fix`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A new link on an old entry, at ``line`` of the head, and the bytes before and after."""
-
-    number: int
-    line: int
-    offset: int
-    old: str
-    new: str
-
-
-@dataclass(slots=True)
-class Past:
-    """What became of history.
-
-    ``new`` are the indices of the head's new blocks, ``appended`` those of them that follow all history. ``tail`` is
-    where the bytes of history end and the first appended entry may begin; None where that cannot be told.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    corrections: list[Correction] = field(default_factory=list)
-    new: tuple[int, ...] = ()
-    appended: tuple[int, ...] = ()
-    tail: int | None = None
-
-
-def examine(old: Text, new: Text, context: Context) -> Past:
-    """Compare the history of two readable revisions."""
-    if new.data.startswith(old.data):
-        return _examine_append(old, new)
+def rewritten(old: Text, new: Text, context: Context) -> Past:
+    """Compare two readable revisions of which the head does not begin with the bytes of the base."""
     pairs = compare(old.blocks, new.blocks)
     same_place = sorted([*pairs.kept, *pairs.edited])
     last = max((head for _, head in (*same_place, *pairs.moved)), default=-1)
-    past = Past(new=pairs.new, appended=tuple(at for at in pairs.new if at > last))
-    past.findings += _deletions(old, new, pairs)
-    past.findings += _moves(old, new, pairs)
-    past.findings += (_edit(old, new, base, head) for base, head in pairs.edited)
-    past.findings += _insertions(new, [at for at in pairs.new if at < last])
+    appended = tuple(at for at in pairs.new if at > last)
+    findings = [*_deletions(old, new, pairs), *_moves(old, new, pairs)]
+    findings += (edited(old, new, base, head) for base, head in pairs.edited)
+    findings += _insertions(new, [at for at in pairs.new if at < last])
+    corrections: list[Correction] = []
+    tail: int | None = None
     spelling = _Spelling(old, new)
     spelling.compare(0, old.preamble, 0, new.preamble)
     for base, head in pairs.kept:
-        _kept(old.blocks[base], new.blocks[head], base + 1, context, new, past, spelling)
+        corrections += _correction(old.blocks[base], new.blocks[head], base + 1, spelling)
     for (base, head), following in zip(same_place, [*same_place[1:], None], strict=False):
         if following == (base + 1, head + 1):
             spelling.compare(*_gap(old, base), *_gap(new, head))
         elif base == len(old.blocks) - 1 and head == last:
-            start, tail = _gap(old, base)
+            start, blank = _gap(old, base)
             begin, gap = _gap(new, head)
-            if gap.startswith(tail):
-                past.tail = begin + len(tail)
+            if gap.startswith(blank):
+                tail = begin + len(blank)
             else:
                 # The blank lines that belong to a new entry are judged with it: only the base's own are compared here.
-                spelling.compare(start, tail, begin, gap[: len(tail)] if past.appended else gap)
-    past.findings += spelling.findings()
-    return past
+                spelling.compare(start, blank, begin, gap[: len(blank)] if appended else gap)
+    findings += spelling.findings()
+    findings += _wrong_links(corrections, new, context)
+    return Past(pairs.new, appended, tail, tuple(findings), tuple(corrections))
 
 
-def _examine_append(old: Text, new: Text) -> Past:
-    count = len(old.blocks)
-    added = tuple(range(count, len(new.blocks)))
-    past = Past(new=added, appended=added, tail=len(old.data))
-    if count and old.data.endswith(b"\n"):
-        before, after = old.blocks[-1].data, new.blocks[count - 1].data
-        if before != after and identity(before) != identity(after):
-            past.findings.append(_edit(old, new, count - 1, count - 1))
-            past.tail = None
-    return past
-
-
-def _kept(old: Block, head: Block, number: int, context: Context, new: Text, past: Past, spelling: _Spelling) -> None:
+def _correction(old: Block, head: Block, number: int, spelling: _Spelling) -> Iterator[Correction]:
+    """The corrected link of an entry that says the same; what else changed in its lines goes to ``spelling``."""
     if old.data == head.data:
         return
     before, after = identity(old.data).link, identity(head.data).link
@@ -101,19 +63,24 @@ def _kept(old: Block, head: Block, number: int, context: Context, new: Text, pas
     if before == after or len(lines) != len(others) or not links:
         spelling.compare(old.start, old.data, head.start, head.data)
         return
+    for at in changed:
+        if at not in links:
+            start, begin = (
+                block.start + len(b"\n".join([*kept[:at], b""])) for block, kept in ((old, lines), (head, others))
+            )
+            spelling.compare(start, lines[at], begin, others[at])
     at = links[0]
-    offset = head.start + sum(len(line) + 1 for line in others[:at])
-    for other in changed:
-        if other not in links:
-            start = sum(len(line) + 1 for line in lines[:other])
-            begin = sum(len(line) + 1 for line in others[:other])
-            spelling.compare(old.start + start, lines[other], head.start + begin, others[other])
-    if not context.is_canonical(after):
-        message = f"the new pr-link of entry {number} is not the canonical link of a pull request: {after or 'empty'}."
-        fix = f"write pr-link: {context.link('<number>')}, or restore {before}"
-        past.findings.append(new.finding(offset, "changelog-link", message, fix))
-    correction = Correction(number=number, line=head.line + at, offset=offset, old=before, new=after)
-    past.corrections.append(correction)
+    offset = head.start + len(b"\n".join([*others[:at], b""]))
+    yield Correction(number=number, line=head.line + at, offset=offset, old=before, new=after)
+
+
+def _wrong_links(corrections: Sequence[Correction], new: Text, context: Context) -> Iterator[Finding]:
+    for one in corrections:
+        if not context.is_canonical(one.new):
+            link = one.new or "empty"
+            message = f"the new pr-link of entry {one.number} is not the canonical link of a pull request: {link}."
+            fix = f"write pr-link: {context.link('<number>')}, or restore {one.old}"
+            yield new.finding(one.offset, "changelog-link", message, fix)
 
 
 def _gap(text: Text, index: int) -> tuple[int, bytes]:
@@ -157,7 +124,8 @@ class _Spelling:
         yield self.new.finding(offset, rule, message, fix + _REPAIR)
 
 
-def _edit(old: Text, new: Text, base: int, head: int) -> Finding:
+def edited(old: Text, new: Text, base: int, head: int) -> Finding:
+    """An entry that says something else than in the base; the indices are those of its blocks."""
     before, after = old.blocks[base], new.blocks[head]
     first = first_difference(before.data, after.data)
     line = old.line_of(before.start + first)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matrix.changelog.compare import identity
 from matrix.changelog.context import Context
-from matrix.changelog.immutable import examine
+from matrix.changelog.past import examine
 from matrix.changelog.tail import examine_tail, separator
 from matrix.changelog.text import Text
 from matrix.findings import errors_of

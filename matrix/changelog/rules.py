@@ -7,21 +7,19 @@ already is told as the base's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from matrix.changelog.entries import read
-from matrix.changelog.immutable import LINK_LINE, Past, examine
+from matrix.changelog.past import Correction, Past, examine
 from matrix.changelog.tail import examine_tail, separator
-from matrix.changelog.text import Text, first_difference
+from matrix.changelog.text import LINK_LINE, Text, first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matrix.changelog.context import Context
     from matrix.changelog.entries import Entry, Log
-    from matrix.changelog.immutable import Correction
     from matrix.findings import Finding
 
 __all__ = ["Change", "Verdict", "check"]
@@ -36,8 +34,7 @@ class Change(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(NamedTuple):
     """``additions`` and ``corrections`` are told of a refused change too, as far as they can be read.
 
     ``log`` knows the place of every field of an addition.
@@ -71,7 +68,7 @@ def check(base: bytes, head: bytes, context: Context) -> tuple[tuple[Finding, ..
     broken = {finding.rule for finding in log.findings}
     # Text that is no YAML may have been meant for any entry, so what it does to the last old one is no second fault.
     findings += () if appends and "yaml-syntax" in broken else past.findings
-    starts = {new.blocks[at].start for at in past.new}
+    starts = {new.starts[at] for at in past.new}
     additions = tuple(entry for entry in log.entries if entry.start in starts)
     if "changelog-entry-inside" not in broken:
         findings += examine_tail(old, new, past.appended, past.tail)
@@ -81,7 +78,7 @@ def check(base: bytes, head: bytes, context: Context) -> tuple[tuple[Finding, ..
     if not any(finding.severity == "error" for finding in findings):
         findings += _exactly(old, new, past)
     change = Change.ADDITIONS if additions else Change.CORRECTIONS if past.corrections else Change.NONE
-    return _verdict(findings, Verdict(change=change, additions=additions, corrections=tuple(past.corrections), log=log))
+    return _verdict(findings, Verdict(change=change, additions=additions, corrections=past.corrections, log=log))
 
 
 def _verdict(findings: list[Finding], verdict: Verdict) -> tuple[tuple[Finding, ...], Verdict]:
@@ -90,13 +87,23 @@ def _verdict(findings: list[Finding], verdict: Verdict) -> tuple[tuple[Finding, 
     from matrix.findings import errors_of, in_order
 
     if errors_of(findings):
-        verdict = replace(verdict, change=Change.REFUSED)
+        verdict = verdict._replace(change=Change.REFUSED)
     return tuple(in_order(findings)), verdict
 
 
 def _of_base(finding: Finding) -> Finding:
+    from matrix.findings import Finding
+
     message = f"the base file has this fault already: {finding.message}"
-    return finding._replace(message=message, fix=f"repair the base branch first: {finding.fix}")
+    fix = f"repair the base branch first: {finding.fix}"
+    return Finding(
+        rule=finding.rule,
+        message=message,
+        fix=fix,
+        span=finding.span,
+        severity=finding.severity,
+        related=finding.related,
+    )
 
 
 def _not_of_base(findings: tuple[Finding, ...], known: tuple[Finding, ...], old: Text, new: Text) -> Iterator[Finding]:

@@ -25,19 +25,19 @@ def separator(history: bytes) -> bytes:
 def examine_tail(old: Text, new: Text, appended: Sequence[int], begin: int | None) -> Iterator[Finding]:
     """Faults around the appended blocks; ``begin`` is where history ends in the head, None where that is in doubt."""
     for at in appended:
-        block = new.blocks[at]
+        block = new.block(at)
         if at == appended[0]:
             if begin is not None and old.data.strip() and old.data.endswith(b"\n"):
                 yield from _gap(new, begin, block.start, separator(old.data))
         elif not _one_empty_line(new, at):
-            previous = new.blocks[at - 1]
+            previous = new.block(at - 1)
             yield from _gap(new, min(previous.end + 1, block.start), block.start, b"\n")
-    if appended and appended[-1] == len(new.blocks) - 1:
-        yield from _end(new, new.blocks[-1].end)
+    if appended and appended[-1] == len(new.starts) - 1:
+        yield from _end(new, new.block(appended[-1]).end)
 
 
 def _one_empty_line(new: Text, at: int) -> bool:
-    return new.data[new.blocks[at - 1].end : new.blocks[at].start] == b"\n\n"
+    return new.data[new.block(at - 1).end : new.starts[at]] == b"\n\n"
 
 
 def _gap(new: Text, begin: int, start: int, wanted: bytes) -> Iterator[Finding]:

@@ -6,17 +6,15 @@ even where YAML reads over it. Blocks are cut by lines alone, which works for a 
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from matrix.findings import Finding, Span
 
-__all__ = ["FIRST_LINE", "MAX_BYTES", "Block", "Text", "first_difference"]
+__all__ = ["FIRST_LINE", "LINK_LINE", "MAX_BYTES", "Block", "Text", "first_difference"]
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """A larger log is refused unread: 770 entries, two years of daily sweeps, are 0.4 MB."""
@@ -24,13 +22,15 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 FIRST_LINE: Final = b"- config-keys:"
 """How the first line of every entry begins; the count of such lines must be the count of entries."""
 
+LINK_LINE: Final = b"  pr-link:"
+"""How the line of a link begins: the one line of history that may change."""
+
 _UNREADABLE: Final = frozenset({"changelog-nul", "changelog-encoding", "changelog-conflict-marker"})
+_FEW: Final = 16
 _BOM: Final = b"\xef\xbb\xbf"
-_MARKER: Final = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}|={7,})(?=[ \r\n]|\Z)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The lines of one list item: ``data[start:end]``, without its last line end and the blank lines that follow."""
 
     start: int
@@ -61,24 +61,38 @@ class Text:
             self.data = self.data.replace(b"\t", b" ")
 
     @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where each top-level list item begins, in the order of the file."""
+        return tuple(_item_starts(self.data))
+
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Every top-level list item, in the order of the file."""
-        data = self.data
-        starts = list(_item_starts(data))
+        """Every top-level list item."""
         blocks = []
         line, counted = 1, 0
-        for start, stop in zip(starts, [*starts[1:], len(data)], strict=False):
-            line += data.count(b"\n", counted, start)
+        for index, start in enumerate(self.starts):
+            line += self.data.count(b"\n", counted, start)
             counted = start
-            newline = data.find(b"\n", start + len(data[start:stop].rstrip()), stop)
-            end = newline if newline >= 0 else stop
-            blocks.append(Block(start, end, line, data[start:end]))
+            blocks.append(self._block(index, line))
         return tuple(blocks)
+
+    def block(self, index: int) -> Block:
+        """One top-level list item. Near the end of a long file, where changes are, cheaper than all `blocks`."""
+        if "blocks" in self.__dict__ or len(self.starts) - index > _FEW:
+            return self.blocks[index]
+        return self._block(index, self.line_of(self.starts[index]))
+
+    def _block(self, index: int, line: int) -> Block:
+        data, start = self.data, self.starts[index]
+        stop = self.starts[index + 1] if index + 1 < len(self.starts) else len(data)
+        newline = data.find(b"\n", start + len(data[start:stop].rstrip()), stop)
+        end = newline if newline >= 0 else stop
+        return Block(start, end, line, data[start:end])
 
     @property
     def preamble(self) -> bytes:
         """What stands before the first entry."""
-        return self.data[: self.blocks[0].start] if self.blocks else self.data
+        return self.data[: self.starts[0]] if self.starts else self.data
 
     def line_of(self, offset: int) -> int:
         """The line, from 1, of a byte of ``data``."""
@@ -161,8 +175,10 @@ class Text:
     def _marker_faults(self, since: int) -> Iterator[Finding]:
         if not any(marker in self.raw for marker in (b"<" * 7, b">" * 7, b"|" * 7)):
             return
+        import re
+
         begun = False
-        for match in _MARKER.finditer(self.raw):
+        for match in re.finditer(rb"^(?:<{7,}|>{7,}|\|{7,}|={7,})(?=[ \r\n]|\Z)", self.raw, re.MULTILINE):
             kind = match.group()[:1]
             if kind == b"<":
                 begun = True

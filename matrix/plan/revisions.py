@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from matrix.changelog.text import MAX_BYTES
 from matrix.config.source import read_bytes
-from matrix.errors import RefusedError
-from matrix.findings import Finding, Severity, Span
-from matrix.plan.history import History
 
 if TYPE_CHECKING:
-    from matrix.plan.history import Revision, Version
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding
+    from matrix.plan.history import History, Revision, Version
 
 __all__ = ["USUAL_PATH", "Revisions", "of_commits", "of_files", "of_worktree"]
 
@@ -40,6 +39,8 @@ class Revisions:
         """What explains faults that no author made."""
         if not self.behind:
             return None
+        from matrix.findings import Finding, Severity
+
         message = f"{self.head_revision} does not contain {self.base_revision}. What the base gained looks deleted."
         base = self.base_revision.name if self.base_revision else ""
         fix = f"git rebase {base}, or git merge {base}"
@@ -58,6 +59,8 @@ def of_commits(folder: Path, path: Path | None, base_ref: str | None, head_ref: 
     Raises:
         RefusedError: not a repository, an unknown ref, no merge base, no log there.
     """
+    from matrix.plan.history import History
+
     with History(folder) as history:
         head = history.revision(head_ref or "HEAD")
         base = history.revision(base_ref) if base_ref else history.merge_base(history.default_branch(), head)
@@ -72,12 +75,13 @@ def of_worktree(folder: Path, path: Path | None, base_ref: str | None, *, tip_fo
     ``tip_for_conflicts``: while the file holds conflict markers a merge is under way, and the base is the tip of the
     default branch instead of the merge base, because its entries come first.
     """
+    from matrix.plan.history import History
+
     with History(folder) as history:
         place = file_of(folder, path, history)
         if place.is_symlink():
             message = "a symbolic link stands where the log is wanted."
-            finding = Finding(rule="git-kind", message=message, fix="put the file itself there", span=Span(str(place)))
-            raise RefusedError([finding])
+            raise _refuse(message, "git-kind", "put the file itself there", place)
         head = read_bytes(place, limit=MAX_BYTES, what="changelog")
         if base_ref:
             base = history.revision(base_ref)
@@ -116,8 +120,15 @@ def _place(history: History, path: Path | None) -> str:
     if name.split("/")[0] == "..":
         message = "this file is outside the repository."
         fix = "name a file of the repository, or compare two files with --base-file and --head-file"
-        raise RefusedError([Finding(rule="git-outside", message=message, fix=fix, span=Span(str(path)))])
+        raise _refuse(message, "git-outside", fix, path)
     return name
+
+
+def _refuse(message: str, rule: str, fix: str, path: Path) -> RefusedError:
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Span
+
+    return RefusedError([Finding(rule=rule, message=message, fix=fix, span=Span(str(path)))])
 
 
 def _revisions(before: Version, after: Version, *, behind: bool) -> Revisions:
