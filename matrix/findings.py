@@ -7,9 +7,8 @@ A check yields findings; it never prints and never raises for bad input. One lin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +23,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A place in a file. ``line`` and ``column`` count from 1; 0 means the file as a whole.
 
     >>> str(Span("configs/amd-master.yaml", 31, 9))
@@ -44,16 +42,14 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """A second place that a finding speaks of, with what is there."""
 
     span: Span
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault: ``rule`` is its stable id, ``message`` says what and why, ``fix`` what to do about it."""
 
     rule: str

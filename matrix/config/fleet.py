@@ -5,8 +5,7 @@ Both shapes are read: ``hardware:`` keyed by the ``cluster:`` label, and ``clust
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.config.model import Unacceptable
 from matrix.config.source import Map, Seq
@@ -21,20 +20,23 @@ __all__ = ["CLUSTER_PREFIX", "Fleet", "Hardware", "fleet_of"]
 CLUSTER_PREFIX: Final = "cluster:"
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(NamedTuple):
     """Facts of one cluster. ``cpu_dram_mib``: MiB that a job may use on a node, None where nobody measured it."""
 
     gpus_per_node: int | None
     cpu_dram_mib: int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fleet:
-    """Labels with their nodes in inventory order, and hardware by ``cluster:`` label."""
+class Fleet(NamedTuple):
+    """Labels with their nodes in inventory order, and hardware by ``cluster:`` label.
+
+    ``complete``: the file has a record for every cluster label (the ``clusters:`` shape), so that a fact it lacks is a
+    fault; the ``hardware:`` shape holds what somebody needed.
+    """
 
     labels: Mapping[str, tuple[str, ...]]
     hardware: Mapping[str, Hardware]
+    complete: bool
     document: Document
 
     def nodes(self, label: str) -> tuple[str, ...]:
@@ -49,13 +51,22 @@ class Fleet:
         exact = self.hardware.get(label)
         if exact is not None and exact.gpus_per_node is not None:
             return (exact.gpus_per_node,)
-        family = label.removeprefix(CLUSTER_PREFIX).split("-", 1)[0]
+        family = self.family(label)
         found = {
             hardware.gpus_per_node
             for name, hardware in self.hardware.items()
-            if name.removeprefix(CLUSTER_PREFIX).split("-", 1)[0] == family and hardware.gpus_per_node is not None
+            if hardware.gpus_per_node is not None and self.family(name) == family
         }
         return tuple(sorted(found))
+
+    @staticmethod
+    def family(label: str) -> str:
+        """The GPU family: the text before the first ``-``.
+
+        >>> Fleet.family("cluster:mi355x-amds")
+        'mi355x'
+        """
+        return label.removeprefix(CLUSTER_PREFIX).split("-", 1)[0]
 
 
 def fleet_of(document: Document) -> Fleet:
@@ -65,7 +76,11 @@ def fleet_of(document: Document) -> Fleet:
         Unacceptable: the document is not a runners file; ask `matrix.config.schema.explain` why.
     """
     root = document.root
-    if type(root) is not Map or not root.keys() <= {"labels", "hardware", "clusters"} or type(root.get("labels")) is not Map:
+    if (
+        type(root) is not Map
+        or not root.keys() <= {"labels", "hardware", "clusters"}
+        or type(root.get("labels")) is not Map
+    ):
         raise Unacceptable
     labels = {name: _nodes(nodes) for name, nodes in root["labels"].items()}
     if "clusters" in root:
@@ -76,7 +91,7 @@ def fleet_of(document: Document) -> Fleet:
         _cross_check(labels, hardware)
     else:
         hardware = {name: _hardware(record, _FACTS) for name, record in _records(root.get("hardware", _EMPTY)).items()}
-    return Fleet(labels, hardware, document)
+    return Fleet(labels, hardware, "clusters" in root, document)
 
 
 _FACTS: Final = frozenset(("gpus-per-node", "available-cpu-dram-mib"))
@@ -97,7 +112,7 @@ def _records(value: Any) -> Map:
 
 
 def _hardware(record: Any, keys: frozenset[str]) -> Hardware:
-    if type(record) is not Map or not record.keys() <= keys:
+    if type(record) is not Map or not record.keys() <= keys or None in record.values():
         raise Unacceptable
     gpus, dram = record.get("gpus-per-node"), record.get("available-cpu-dram-mib")
     for fact in (gpus, dram):
@@ -108,6 +123,7 @@ def _hardware(record: Any, keys: frozenset[str]) -> Hardware:
         or record.get("arch", "x86_64") not in ("x86_64", "aarch64")
         or record.get("scheduler", "slurm") != "slurm"
         or any(type(record.get(name, _EMPTY)) is not Map for name in ("env", "models", "volumes", "slurm"))
+        or any(type(value) is str and "," in value for value in record.get("env", _EMPTY).values())
     ):
         raise Unacceptable
     return Hardware(gpus, dram)

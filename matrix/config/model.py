@@ -4,15 +4,16 @@ The constructors accept a correct document in one pass and raise `Unacceptable` 
 explain nothing: `matrix.config.schema.explain` then says everything that is wrong with the file. Every type keeps the
 mapping it came from (``node``), which knows the line and column of each of its values.
 
+They are named tuples rather than frozen dataclasses: making a class costs a twentieth, and every command makes them all.
+
 Rules and field names: InferenceX's generator contract (master config fields, worker blocks, search-space entries).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.config.source import Map, Seq, WrittenFloat
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KEY_PATTERN",
     "MAX_CONCURRENCY",
+    "MAX_TOKENS",
     "Aggregated",
     "Config",
     "Disaggregated",
@@ -42,6 +44,9 @@ __all__ = [
 MAX_CONCURRENCY: Final = 1_000_000
 """Clients at once; larger numbers are typing errors."""
 
+MAX_TOKENS: Final = 100_000_000
+"""Tokens of one input or output; a million-token context is real, a hundred times that is a typing error."""
+
 KEY_PATTERN: Final = re.compile(r"(?!.*--)[A-Za-z0-9._-]+\Z")
 """A config key: inert in shells, file names and workflow expressions; ``--`` separates the parts of a point id."""
 
@@ -57,11 +62,10 @@ class ScenarioKind(StrEnum):
     AGENTIC = "agentic-coding"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Worker:
-    """Replicas of one engine: ``count`` of them, each on tp x pp x pcp GPUs."""
+class Worker(NamedTuple):
+    """Replicas of one engine: so many, each on tp x pp x pcp GPUs."""
 
-    count: int
+    replicas: int
     tp: int
     ep: int
     dp_attn: bool
@@ -79,18 +83,16 @@ class Worker:
         return self.tp * self.pp * self.pcp
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SingleNode:
+class SingleNode(NamedTuple):
     """One engine on one node."""
 
     worker: Worker
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Aggregated:
+class Aggregated(NamedTuple):
     """Replicas that prefill and decode, on ``num_nodes`` nodes.
 
-    ``decode`` is the row's second worker, with a count of 0. Written as ``worker`` + ``num-nodes``, or in the older shape
+    ``decode`` is the row's second worker, with 0 replicas. Written as ``worker`` + ``num-nodes``, or in the older shape
     as ``prefill`` and ``decode`` with ``decode.num-worker: 0``; then ``num_nodes`` is None.
     """
 
@@ -99,8 +101,7 @@ class Aggregated:
     num_nodes: int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Disaggregated:
+class Disaggregated(NamedTuple):
     """Prefill and decode on replicas of their own."""
 
     prefill: Worker
@@ -110,16 +111,14 @@ class Disaggregated:
 Topology = SingleNode | Aggregated | Disaggregated
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Offload:
+class Offload(NamedTuple):
     """Where KV blocks go that no GPU keeps: ``mode`` is ``none`` or ``dram``; ``backend`` names who moves them."""
 
     mode: str
     backend: Map | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(NamedTuple):
     """One search-space entry: a topology and the concurrencies to run it at."""
 
     topology: Topology
@@ -137,8 +136,7 @@ class Entry:
         return self.concurrencies if self.bounds is None else progression(*self.bounds, step)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scenario:
+class Scenario(NamedTuple):
     """A block of search-space entries under one workload. ``isl`` and ``osl`` are tokens, 0 for agentic."""
 
     kind: ScenarioKind
@@ -150,8 +148,7 @@ class Scenario:
     node: Map
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Config:
+class Config(NamedTuple):
     """One master config: what is served, on which runner, and the space to search. ``scenarios``: fixed ones first."""
 
     key: str
@@ -230,7 +227,12 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
         if type(text) is not str or not text:
             raise Unacceptable
     image, model, model_prefix, precision, framework, runner = texts
-    if type(multinode) is not bool or type(disagg) is not bool or (disagg and not multinode) or type(scenarios) is not Map:
+    if (
+        type(multinode) is not bool
+        or type(disagg) is not bool
+        or (disagg and not multinode)
+        or type(scenarios) is not Map
+    ):
         raise Unacceptable
     if not scenarios.keys() <= {"fixed-seq-len", "agentic-coding"}:
         raise Unacceptable
@@ -282,7 +284,7 @@ def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> S
     if kind is ScenarioKind.FIXED:
         if not node.keys() <= {"isl", "osl", "require-power", "search-space"}:
             raise Unacceptable
-        isl, osl, power = _count(get("isl")), _count(get("osl")), get("require-power", False)
+        isl, osl, power = _count(get("isl"), MAX_TOKENS), _count(get("osl"), MAX_TOKENS), get("require-power", False)
         if type(power) is not bool or (power and (isl, osl) != (8192, 1024)):
             raise Unacceptable
     else:
@@ -309,7 +311,7 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
         topology = SingleNode(_worker(node, 1))
     elif shape == "worker":
         worker = _worker(get("worker"), None)
-        if disagg or not worker.count:
+        if disagg or not worker.replicas:
             raise Unacceptable
         topology = Aggregated(worker, _idle_copy(worker), _count(get("num-nodes")))
     else:
@@ -318,12 +320,12 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
             raise Unacceptable
         if disagg:
             topology = Disaggregated(prefill, decode)
-        elif decode.count or not prefill.count:
+        elif decode.replicas or not prefill.replicas:
             raise Unacceptable
         else:
             topology = Aggregated(prefill, decode, None)
     spec = get("spec-decoding", "none")
-    if spec not in _SPEC_DECODING:
+    if type(spec) is not str or spec not in _SPEC_DECODING:
         raise Unacceptable
     concurrencies, bounds = _concurrency(node)
     if "check-waivers" in node:
@@ -431,8 +433,8 @@ def _waivers(node: Any) -> None:
             raise Unacceptable
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 < value <= MAX_CONCURRENCY:
+def _count(value: Any, most: int = MAX_CONCURRENCY) -> int:
+    if type(value) is not int or not 0 < value <= most:
         raise Unacceptable
     return value
 

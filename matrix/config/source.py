@@ -11,7 +11,6 @@ What YAML 1.1 and 1.2 read differently is refused rather than guessed: ``off``, 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from yaml.events import (
@@ -23,10 +22,12 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
     StreamEndEvent,
+    StreamStartEvent,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from matrix.findings import Finding, Span
 
@@ -143,17 +144,20 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES, what: str = "file") 
     Raises:
         RefusedError: missing, a directory, unreadable, or larger than ``limit`` bytes.
     """
-    path = Path(path)
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb") as stream:  # noqa: PTH123 - pathlib costs 4 ms of every command
             data = stream.read(limit + 1)
     except FileNotFoundError:
         raise _refuse(path, "file-missing", f"this {what} does not exist.", _nearest_file(path)) from None
     except IsADirectoryError:
-        raise _refuse(path, "file-directory", f"this is a directory where a {what} is wanted.", "name the file itself") from None
+        raise _refuse(
+            path, "file-directory", f"this is a directory where a {what} is wanted.", "name the file itself"
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise _refuse(path, "file-unreadable", f"this {what} cannot be read: {reason}.", "check its type and permissions") from None
+        raise _refuse(
+            path, "file-unreadable", f"this {what} cannot be read: {reason}.", "check its type and permissions"
+        ) from None
     if len(data) > limit:
         message = f"this {what} is larger than {limit // 1024 // 1024} MiB. Nothing people maintain by hand is."
         raise _refuse(path, "file-too-large", message, "check that this is the file you meant")
@@ -203,6 +207,8 @@ class _Broken(Exception):  # noqa: N818 - never leaves this module
         self.finding = finding
 
 
+_PREAMBLE: Final = (StreamStartEvent, DocumentStartEvent)
+_CONTAINER_TAGS: Final = (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!")
 _MERGE: Final = object()
 _UNRESOLVED: Final = object()
 
@@ -216,7 +222,10 @@ class _Reader:
         self.integer_keys = integer_keys
         self.findings: list[Finding] = []
         self.scalars: dict[str, Any] = {}
-        self.sizes: dict[int, int] = {}
+        self.keys: set[str] = set()
+        self.anchors: dict[str, Any] = {}
+        self.open_anchors: set[str] = set()
+        self.extents: dict[int, tuple[int, int]] = {}
         self.aliased = 0
 
     def read(self) -> Any:
@@ -226,146 +235,132 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise self.broken_bytes(error) from None
         if not data or data.isspace():
-            raise _Broken(self.finding(None, "yaml-empty", "the file is empty.", "write the content, or name another file"))
-        scalar_spans: list[tuple[int, int]] | None = [] if b"\t" in data else None
+            raise self.empty("the file is empty.")
         try:
-            root = self.construct(_parser(data), scalar_spans)
+            self.get_event = _parser(data)
+            root = self.construct()
         except _Broken:
             raise
         except Exception as error:
             raise self.broken_syntax(error) from None
-        if scalar_spans is not None:
-            self.check_tabs(scalar_spans)
+        if b"\t" in data:
+            self.check_tabs()
         return root
 
-    def construct(self, get_event: Callable[[], Any], scalar_spans: list[tuple[int, int]] | None) -> Any:  # noqa: C901, PLR0912, PLR0915
-        # One flat loop: this is the hot path of every command, and calls cost more than anything done in it.
-        scalars = self.scalars
-        root: Any = _UNRESOLVED
-        stack: list[tuple[Any, bool, Any, Any, Any, str | None]] = []
-        node: Any = None
-        in_map = False
-        key: Any = None
-        key_mark: Any = None
-        marks: Any = None
-        anchor: str | None = None
-        anchors: dict[str, Any] = {}
-        open_anchors: set[str] = set()
+    def construct(self) -> Any:
+        get_event = self.get_event
+        event = get_event()
+        while event.__class__ in _PREAMBLE:
+            event = get_event()
+        if event.__class__ is StreamEndEvent:
+            raise self.empty("the file holds only comments.")
+        root = self.value(event, 0)
+        while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
+            if event.__class__ is DocumentStartEvent:
+                message = "a second document begins here. Only the first would be read."
+                fix = "keep one document a file; remove the ---"
+                raise _Broken(self.finding(event.start_mark, "yaml-documents", message, fix))
+        return root
 
+    # The three methods below are the hot path of every command: one event each turn, no call for a scalar seen before.
+
+    def mapping(self, start: Any, depth: int) -> Map:
+        self.enter(start, depth)
+        get_event, scalars, keys = self.get_event, self.scalars, self.keys
+        node = Map()
+        node.mark = start.start_mark
+        marks = node.marks = {}
         while True:
             event = get_event()
             kind = event.__class__
             if kind is ScalarEvent:
-                if scalar_spans is not None:
-                    scalar_spans.append((event.start_mark.index, event.end_mark.index))
-                value = event.value
-                implicit = event.implicit
-                if in_map and key is None:
-                    key_mark = event.start_mark
-                    key = value
-                    if implicit[0] and (value == "<<" or not value or value[0] in _MAYBE_NOT_A_STRING):
-                        key = self.key(value, key_mark)
-                    if event.anchor is not None:
-                        anchors[event.anchor] = value
-                    if key in node:
-                        self.duplicate(node, key, key_mark)
-                    continue
-                if implicit[0]:
-                    try:
-                        value = scalars[value]
-                    except KeyError:
-                        value = self.scalar(value, event.start_mark)
-                elif not implicit[1]:
-                    value = self.tagged(event)
+                key = event.value
+                if key not in keys:
+                    key = self.key(event)
                 if event.anchor is not None:
-                    anchors[event.anchor] = value
-                mark = event.start_mark
-            elif kind is MappingEndEvent or kind is SequenceEndEvent:
-                if kind is MappingEndEvent and _MERGE in node:
-                    self.merge(node)
-                if anchor is not None:
-                    open_anchors.discard(anchor)
-                    anchors[anchor] = node
-                node, in_map, marks, key, key_mark, anchor = stack.pop()
-                if not stack:
-                    break
-                key = None
-                continue
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                mark = event.start_mark
-                if in_map and key is None:
-                    message = "a mapping or list is used as a key. Keys are words here."
-                    raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
-                if event.tag is not None and event.tag not in (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!"):
-                    self.complain(mark, "yaml-tag", f"the tag {event.tag} has no meaning here.", "remove the tag")
-                if len(stack) >= _MAX_DEPTH:
-                    message = f"the nesting is deeper than {_MAX_DEPTH} levels. No configuration is."
-                    raise _Broken(self.finding(mark, "yaml-depth", message, "check the brackets and the indentation"))
-                child: Any
-                child_marks: Any
-                if kind is MappingStartEvent:
-                    child = Map()
-                    child_marks = {}
-                else:
-                    child = Seq()
-                    child_marks = []
-                child.mark = mark
-                child.marks = child_marks
-                if not stack:
-                    root = child
-                elif in_map:
-                    node[key] = child
-                    marks[key] = (key_mark, mark)
-                else:
-                    node.append(child)
-                    marks.append(mark)
-                stack.append((node, in_map, marks, key, key_mark, anchor))
-                node = child
-                in_map = kind is MappingStartEvent
-                marks = child_marks
-                key = None
-                anchor = event.anchor
-                if anchor is not None:
-                    open_anchors.add(anchor)
-                continue
-            elif kind is AliasEvent:
-                mark = event.start_mark
-                value = self.alias(event.anchor, mark, anchors, open_anchors)
-                if in_map and key is None:
-                    if not isinstance(value, str):
-                        self.complain(mark, "yaml-key", f"the alias *{event.anchor} is used as a key.", "write the key out")
-                        value = f"*{event.anchor}"
-                    key = value
-                    key_mark = mark
-                    if key in node:
-                        self.duplicate(node, key, key_mark)
-                    continue
-            elif kind is StreamEndEvent:
+                    self.anchors[event.anchor] = event.value
+            elif kind is MappingEndEvent:
                 break
             else:
-                continue
-
-            if in_map:
-                node[key] = value
-                marks[key] = (key_mark, mark)
-                key = None
-            elif stack:
-                node.append(value)
-                marks.append(mark)
+                key = self.odd_key(event)
+            key_mark = event.start_mark
+            if key in node:
+                self.duplicate(node, key, key_mark)
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if event.implicit[0] and event.anchor is None:
+                    value = event.value
+                    node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
+                else:
+                    node[key] = self.unusual(event)
             else:
-                root = value
+                node[key] = self.value(event, depth)
+            marks[key] = (key_mark, event.start_mark)
+        if _MERGE in node:
+            self.merge(node)
+        if start.anchor is not None:
+            self.leave(start, node)
+        return node
+
+    def sequence(self, start: Any, depth: int) -> Seq:
+        self.enter(start, depth)
+        get_event, scalars = self.get_event, self.scalars
+        node = Seq()
+        node.mark = start.start_mark
+        marks = node.marks = []
+        while True:
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if event.implicit[0] and event.anchor is None:
+                    value = event.value
+                    node.append(scalars[value] if value in scalars else self.scalar(value, event.start_mark))
+                else:
+                    node.append(self.unusual(event))
+            elif kind is SequenceEndEvent:
                 break
+            else:
+                node.append(self.value(event, depth))
+            marks.append(event.start_mark)
+        if start.anchor is not None:
+            self.leave(start, node)
+        return node
 
-        self.only_document(get_event)
-        if root is _UNRESOLVED:
-            raise _Broken(self.finding(None, "yaml-empty", "the file holds only comments.", "write the content"))
-        return root
+    def value(self, event: Any, depth: int) -> Any:
+        kind = event.__class__
+        if kind is MappingStartEvent:
+            return self.mapping(event, depth + 1)
+        if kind is SequenceStartEvent:
+            return self.sequence(event, depth + 1)
+        if kind is AliasEvent:
+            return self.alias(event.anchor, event.start_mark, depth)
+        return self.unusual(event)
 
-    def only_document(self, get_event: Callable[[], Any]) -> None:
-        while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
-            if event.__class__ is DocumentStartEvent:
-                message = "a second document begins here. Only the first would be read."
-                raise _Broken(self.finding(event.start_mark, "yaml-documents", message, "keep one document a file; remove the ---"))
+    def unusual(self, event: Any) -> Any:
+        """A scalar that is quoted, tagged or anchored."""
+        if event.implicit[0]:
+            text = event.value
+            value = self.scalars[text] if text in self.scalars else self.scalar(text, event.start_mark)
+        else:
+            value = event.value if event.implicit[1] else self.tagged(event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value
+        return value
+
+    def enter(self, start: Any, depth: int) -> None:
+        if start.anchor is not None:
+            self.open_anchors.add(start.anchor)
+        if start.tag is not None and start.tag not in _CONTAINER_TAGS:
+            self.complain(start.start_mark, "yaml-tag", f"the tag {start.tag} has no meaning here.", "remove the tag")
+        if depth > _MAX_DEPTH:
+            message = f"the nesting is deeper than {_MAX_DEPTH} levels. No configuration is."
+            fix = "check the brackets and the indentation"
+            raise _Broken(self.finding(start.start_mark, "yaml-depth", message, fix))
+
+    def leave(self, start: Any, node: Any) -> None:
+        self.open_anchors.discard(start.anchor)
+        self.anchors[start.anchor] = node
 
     # -- scalars and keys -------------------------------------------------------------------------------------------
 
@@ -391,17 +386,50 @@ class _Reader:
             return WrittenFloat(text)
         elif text in _AMBIGUOUS_BOOL:
             message = f"{text} is a boolean to YAML 1.1 and a word to YAML 1.2."
-            self.complain(mark, "yaml-word", message, f"write true or false, quote it ('{text}'), or use none where nothing is meant")
+            self.complain(
+                mark,
+                "yaml-word",
+                message,
+                f"write true or false, quote it ('{text}'), or use none where nothing is meant",
+            )
         elif _UNCLEAR_NUMBER.match(text):
             message = f"{text} is read as different numbers by different YAML readers (octal, base 60, or text)."
             self.complain(mark, "yaml-number", message, f"write a plain decimal number, or quote it: '{text}'")
         elif _NOT_FINITE.match(text):
-            self.complain(mark, "yaml-number", f"{text} is not a finite number.", "write a finite number, or quote it if it is a name")
+            self.complain(
+                mark,
+                "yaml-number",
+                f"{text} is not a finite number.",
+                "write a finite number, or quote it if it is a name",
+            )
         else:
             return text
         return _UNRESOLVED
 
-    def key(self, text: str, mark: Mark) -> Any:
+    def key(self, event: Any) -> Any:
+        """A key met for the first time, or one that needs a look each time: only plain words are remembered."""
+        text: str = event.value
+        if not event.implicit[0]:
+            return text if event.implicit[1] else self.tagged(event)
+        if text and text[0] not in _MAYBE_NOT_A_STRING and text != "<<":
+            self.keys.add(text)
+            return text
+        return self.unclear_key(text, event.start_mark)
+
+    def odd_key(self, event: Any) -> Any:
+        """A key that is no scalar: an alias of a word will do."""
+        mark: Any = event.start_mark
+        if event.__class__ is not AliasEvent:
+            message = "a mapping or list is used as a key. Keys are words here."
+            raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
+        name = str(event.anchor)
+        value = self.alias(name, mark, 0)
+        if isinstance(value, str):
+            return value
+        self.complain(mark, "yaml-key", f"the alias *{name} is used as a key.", "write the key out")
+        return f"*{name}"
+
+    def unclear_key(self, text: str, mark: Mark) -> Any:
         """A plain key that may not be a string. ``on`` and its like stay strings: workflows are made of them."""
         if text == "<<":
             return _MERGE
@@ -426,7 +454,12 @@ class _Reader:
             return text
         value = self.resolve(text, event.start_mark)
         if type(value) is not wanted and value is not _UNRESOLVED:
-            self.complain(event.start_mark, "yaml-tag", f"{text} is not what its tag {tag} says.", "remove the tag, or mend the value")
+            self.complain(
+                event.start_mark,
+                "yaml-tag",
+                f"{text} is not what its tag {tag} says.",
+                "remove the tag, or mend the value",
+            )
         return value
 
     def duplicate(self, node: Map, key: Any, mark: Mark) -> None:
@@ -444,28 +477,39 @@ class _Reader:
 
     # -- anchors and merges -----------------------------------------------------------------------------------------
 
-    def alias(self, name: str, mark: Mark, anchors: dict[str, Any], open_anchors: set[str]) -> Any:
-        if name in open_anchors:
+    def alias(self, name: str, mark: Mark, depth: int) -> Any:
+        anchors = self.anchors
+        if name in self.open_anchors:
             message = f"the alias *{name} stands inside the value it names, which would hold itself."
             raise _Broken(self.finding(mark, "yaml-alias", message, "write the value out instead of the alias"))
         if name not in anchors:
-            self.complain(mark, "yaml-alias", f"the alias *{name} names no anchor above it.", f"add &{name} to the value, or write it out")
+            self.complain(
+                mark,
+                "yaml-alias",
+                f"the alias *{name} names no anchor above it.",
+                f"add &{name} to the value, or write it out",
+            )
             return None
         value = anchors[name]
-        self.aliased += self.size(value)
+        size, levels = self.extent(value)
+        if depth + levels > _MAX_DEPTH:
+            message = f"the alias *{name} brings the nesting below more than {_MAX_DEPTH} levels. No configuration is."
+            raise _Broken(self.finding(mark, "yaml-depth", message, "write the values out"))
+        self.aliased += size
         if self.aliased > _MAX_ALIASED:
             message = f"aliases expand to more than {_MAX_ALIASED:,} values. That is how an alias bomb looks."
             raise _Broken(self.finding(mark, "yaml-alias-bomb", message, "write the values out"))
         return value
 
-    def size(self, value: Any) -> int:
-        """Values below and with this one, aliases expanded; each container is counted once."""
+    def extent(self, value: Any) -> tuple[int, int]:
+        """Values below and with this one, aliases expanded, and how many levels they take."""
         if not isinstance(value, (Map, Seq)):
-            return 1
-        known = self.sizes.get(id(value))
+            return 1, 0
+        known = self.extents.get(id(value))
         if known is None:
-            members = value.values() if isinstance(value, Map) else value
-            known = self.sizes[id(value)] = 1 + sum(map(self.size, members))
+            members = [self.extent(member) for member in (value.values() if isinstance(value, Map) else value)]
+            size = 1 + sum(size for size, _ in members)
+            known = self.extents[id(value)] = size, 1 + max((levels for _, levels in members), default=0)
         return known
 
     def merge(self, node: Map) -> None:
@@ -478,7 +522,9 @@ class _Reader:
         node.marks.clear()
         for base in merged if isinstance(merged, Seq) else [merged]:
             if not isinstance(base, Map):
-                self.complain(place, "yaml-merge", "<< takes a mapping or a list of mappings.", "write <<: *name of a mapping")
+                self.complain(
+                    place, "yaml-merge", "<< takes a mapping or a list of mappings.", "write <<: *name of a mapping"
+                )
                 continue
             for name, value in base.items():
                 if name not in node:
@@ -502,12 +548,18 @@ class _Reader:
     def complain(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> None:
         self.findings.append(self.finding(mark, rule, message, fix, related))
 
+    def empty(self, message: str) -> _Broken:
+        from matrix.findings import Finding, Span
+
+        fix = "write the content, or name another file"
+        return _Broken(Finding(rule="yaml-empty", message=message, fix=fix, span=Span(self.name, 1, 1)))
+
     def broken_bytes(self, error: UnicodeDecodeError) -> _Broken:
         from matrix.findings import Finding, Span
 
         before = self.data[: error.start]
         line = before.count(b"\n") + 1
-        column = error.start - (before.rfind(b"\n") + 1) + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
         byte = self.data[error.start]
         if b"\0" in self.data[:4096]:
             message, fix = "this is a binary file.", "name a YAML file"
@@ -526,7 +578,9 @@ class _Reader:
                 message = "a tab stands where YAML wants spaces."
                 return _Broken(self.finding(mark, "yaml-tab", message, "replace the tab by spaces"))
             context = f" {error.context.strip()}" if error.context and error.problem else ""
-            where = f" begun at line {error.context_mark.line + 1}" if context and error.context_mark is not None else ""
+            where = (
+                f" begun at line {error.context_mark.line + 1}" if context and error.context_mark is not None else ""
+            )
             fix = "check the indentation, quotes and brackets of this line and the one above"
             return _Broken(self.finding(mark, "yaml-syntax", f"{problem}{context}{where}.", fix))
         if isinstance(error, ReaderError):
@@ -538,19 +592,29 @@ class _Reader:
 
             span = Span(self.name, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
             message = f"the control character U+{code:04X} cannot stand in YAML."
-            return _Broken(Finding(rule="yaml-encoding", message=message, fix="remove it; is this a text file?", span=span))
+            return _Broken(
+                Finding(rule="yaml-encoding", message=message, fix="remove it; is this a text file?", span=span)
+            )
         raise error
 
     def at_tab(self, mark: Mark) -> bool:
         lines = self.data.decode("utf-8").split("\n")
         line = lines[mark.line] if mark.line < len(lines) else ""
-        return line[mark.column : mark.column + 1] == "\t" or line[: mark.column].strip(" ") == "" and "\t" in line[: mark.column + 1]
+        return (
+            line[mark.column : mark.column + 1] == "\t"
+            or line[: mark.column].strip(" ") == ""
+            and "\t" in line[: mark.column + 1]
+        )
 
-    def check_tabs(self, scalar_spans: list[tuple[int, int]]) -> None:
-        """Tabs are fine inside a scalar or a comment; elsewhere editors show them as an indentation they are not."""
+    def check_tabs(self) -> None:
+        """Tabs are fine inside quotes, text blocks and comments; elsewhere they look like an indentation they are not."""
         text = self.data.decode("utf-8")
         inside = bytearray(len(text) + 1)
-        for start, end in scalar_spans:
+        scalars: Iterator[Any] = (event for event in _events(self.data) if event.__class__ is ScalarEvent)
+        for scalar in scalars:
+            if not scalar.style:
+                continue
+            start, end = scalar.start_mark.index, scalar.end_mark.index
             inside[start:end] = b"\1" * (end - start)
         offset = 0
         for number, line in enumerate(text.split("\n")):
@@ -562,7 +626,9 @@ class _Reader:
 
                 span = Span(self.name, number + 1, column + 1)
                 fix = "replace the tab by spaces"
-                self.findings.append(Finding(rule="yaml-tab", message="a tab stands between YAML tokens.", fix=fix, span=span))
+                self.findings.append(
+                    Finding(rule="yaml-tab", message="a tab stands between YAML tokens.", fix=fix, span=span)
+                )
             offset += len(line) + 1
 
 
@@ -601,16 +667,19 @@ def _events(data: bytes) -> Iterator[Any]:
         yield event
 
 
-def _refuse(path: Path, rule: str, message: str, fix: str) -> Exception:
+def _refuse(path: str | Path, rule: str, message: str, fix: str) -> Exception:
     from matrix.errors import RefusedError
     from matrix.findings import Finding, Span
 
     return RefusedError([Finding(rule=rule, message=message, fix=fix, span=Span(str(path)))])
 
 
-def _nearest_file(path: Path) -> str:
+def _nearest_file(named: str | Path) -> str:
+    from pathlib import Path
+
     from matrix.findings import did_you_mean
 
+    path = Path(named)
     folder = path.parent
     if not folder.is_dir():
         return f"the folder {folder} does not exist either; check the path"

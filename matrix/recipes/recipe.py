@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from matrix.config.source import Map, Seq, load, plain
 
@@ -43,8 +43,7 @@ PREFIXES: Final = (
 _INDEXED: Final = re.compile(r"(zip_override_[\w-]+)\[(\d+)\]\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A recipe as a master names it: ``text`` as written, ``path`` below a root, ``selector`` None for the whole file.
 
     >>> parse_reference("recipes/a/b.yaml:override_x")
@@ -104,8 +103,8 @@ class Recipe:
 class RecipeBook:
     """The recipe files below some roots; each file is parsed once, and only when a point needs it."""
 
-    def __init__(self, roots: Iterable[Path]) -> None:
-        self.roots: tuple[Path, ...] = tuple(roots)
+    def __init__(self, roots: Iterable[str | Path]) -> None:
+        self.roots: tuple[Path, ...] = tuple(map(Path, roots))
         self._documents: dict[str, Document | RecipeError] = {}
         self._resolved: dict[str, Recipe | RecipeError] = {}
 

@@ -1,0 +1,135 @@
+"""The entry point: commands are imported when they are asked for, and errors become exit statuses here alone."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from matrix import __version__
+from matrix.errors import MatrixError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["finish", "main", "run"]
+
+_COMMANDS: Final = {
+    "expand": ("matrix.cli.expand:expand", "Show the jobs of the search space."),
+    "show": ("matrix.cli.show:show", "Show one point whole."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported by name; the help text of the list is kept here, so that help is fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order people meet them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        from importlib import import_module
+
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the near commands for an unknown one."""
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from matrix.findings import did_you_mean
+
+            ctx.fail(f"No such command '{args[0]}'; {did_you_mean(args[0], _COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list, without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="matrix")
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+def matrix(*, debug: bool) -> None:
+    """From a master config of inference benchmarks to the jobs of a sweep.
+
+    Exit status: 0 fine; 1 refused; 2 wrong command line; 3 nothing selected; 128+n ended by signal n.
+    """
+
+
+def run(command: click.Command, args: Sequence[str] | None = None, *, prog: str) -> int:
+    """Run a command; its errors go to stderr, its exit status is returned."""
+    arguments = list(sys.argv[1:] if args is None else args)
+    try:
+        status = command.main(arguments, prog_name=prog, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _closed_pipe()
+    except RefusedError as error:
+        return _refused(error)
+    except MatrixError as error:
+        click.echo(f"{prog}: {error}", err=True)
+        return error.exit_status
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        kind = type(error).__name__
+        click.echo(f"{prog}: internal error: {kind}: {error}. This is a bug; --debug shows where.", err=True)
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def _refused(error: RefusedError) -> int:
+    from matrix.findings import in_order
+    from matrix.report.text import print_findings
+
+    try:
+        print_findings(in_order(error.findings), sys.stderr)
+    except BrokenPipeError:
+        return _closed_pipe()
+    return error.exit_status
+
+
+def _closed_pipe() -> int:
+    """End as a program killed by SIGPIPE does; what is still buffered has no reader."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """``python -m matrix`` and the console script."""
+    # What a short command allocates lives until its end: collecting it over and over is wasted time.
+    gc.disable()
+    command: Any = matrix
+    finish(run(command, args, prog="matrix"))
+
+
+def finish(status: int) -> NoReturn:
+    """End the process with a status, without taking every object apart first: that costs a tenth of a short command."""
+    import os
+
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        status = _closed_pipe()
+    if sys.gettrace() is not None or "coverage" in sys.modules:
+        sys.exit(status)
+    os._exit(status)

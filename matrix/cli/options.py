@@ -1,0 +1,70 @@
+"""The options that commands share, and the repository that they name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matrix.workspace import Workspace
+
+__all__ = ["Listed", "file_options", "terminal_width", "workspace_of"]
+
+
+class Listed(click.ParamType):
+    """Words separated by commas; the option may be repeated too."""
+
+    name = "text"
+
+    def __init__(self, member: click.ParamType = click.STRING) -> None:
+        self.member = member
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """The words of one occurrence."""
+        words = [word.strip() for word in str(value).split(",")]
+        if not all(words):
+            self.fail(f"{value!r} has an empty member", param, ctx)
+        return tuple(self.member.convert(word, param, ctx) for word in words)
+
+
+def flatten(_: click.Context, __: click.Parameter, value: Any) -> tuple[Any, ...]:
+    """The words of all occurrences."""
+    return tuple(word for words in value for word in words)
+
+
+def listed(*names: str, member: click.ParamType = click.STRING, **settings: Any) -> Callable[[Any], Any]:
+    """An option that takes several words."""
+    return click.option(*names, type=Listed(member), multiple=True, callback=flatten, **settings)
+
+
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--config --runners --recipes --golden``."""
+    path = click.Path()
+    options = [
+        click.option("--config", "masters", type=path, multiple=True, help="A master config; repeat for several."),
+        click.option("--runners", type=path, help="The runners file."),
+        click.option("--recipes", type=path, multiple=True, help="A recipe root: recipes/x is DIR/x. Repeatable."),
+        click.option("--golden", type=path, help="The folder of golden acceptance-length curves."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def workspace_of(
+    masters: tuple[str, ...], runners: str | None, recipes: tuple[str, ...], golden: str | None
+) -> Workspace:
+    """What the file options name, over the repository that the working directory stands in."""
+    from matrix.workspace import open_workspace
+
+    return open_workspace(masters=masters, runners=runners, recipes=recipes, golden=golden)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; 120 where there is none."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size((120, 24)).columns

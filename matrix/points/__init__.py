@@ -1,0 +1,1 @@
+"""From configs to points: one point is one job."""

@@ -1,0 +1,336 @@
+"""Which points are evaluated for accuracy, and the trim to the lowest concurrency.
+
+The policy is data (``configs/evals.yaml``): the least concurrency that is evaluated, the sequence length that is, the
+default suite and the suites of single models. Source of the rules: InferenceX's eval selection and trim, except that a
+family is all points of one recipe file (they differ in its selector alone), that agentic picks are made per topology,
+and that evals never push each other out (point ids are unique).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+from matrix.points.point import Evaluation, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from matrix.config.source import Document
+    from matrix.points.point import Deployment
+
+__all__ = ["EvalMode", "EvalPolicy", "Suite", "mark_evals", "only_evals", "policy_of", "smoke", "trim"]
+
+
+class EvalMode(StrEnum):
+    """``MARK``: throughput rows carry the marks; ``ONLY``: accuracy runs alone; ``ALL``: of every eligible point."""
+
+    NONE = "none"
+    MARK = "mark"
+    ONLY = "only"
+    ALL = "all"
+
+
+class Suite(NamedTuple):
+    """An accuracy suite and the framework that runs it. The empty suite of lm-eval is GSM8K."""
+
+    framework: str
+    suite: str
+
+
+_GSM8K: Final = Suite("lm-eval", "")
+
+
+_VENDOR_SUITES: Final = MappingProxyType(
+    {
+        "kimik3": Suite("kimi-vendor", "kimi_tool_call_schema_full"),
+        "minimaxm3": Suite("minimax-vendor", "minimax_m3_full"),
+    }
+)
+
+
+class EvalPolicy(NamedTuple):
+    """What ``configs/evals.yaml`` says; the defaults hold where there is no such file."""
+
+    minimum_concurrency: int = 16
+    isl: int = 8192
+    osl: int = 1024
+    default: Suite = _GSM8K
+    model_suites: Mapping[str, Suite] = _VENDOR_SUITES
+
+    def eligible(self, deployment: Deployment) -> bool:
+        """Whether the workload is one that is evaluated at all."""
+        scenario = deployment.scenario
+        return scenario.kind is ScenarioKind.AGENTIC or (scenario.isl, scenario.osl) == (self.isl, self.osl)
+
+    def vendor(self, deployment: Deployment) -> Suite | None:
+        """The model's own suite, which every agentic point of it runs."""
+        return self.model_suites.get(deployment.config.model_prefix) if deployment.agentic else None
+
+
+def policy_of(document: Document) -> EvalPolicy:
+    """The policy of an evals file that its schema has accepted."""
+    root = document.root
+    sequence, default = root.get("sequence", {}), root.get("default", {})
+    fallback = EvalPolicy()
+    return EvalPolicy(
+        minimum_concurrency=root.get("minimum-concurrency", fallback.minimum_concurrency),
+        isl=sequence.get("isl", fallback.isl),
+        osl=sequence.get("osl", fallback.osl),
+        default=Suite(default.get("framework", _GSM8K.framework), default.get("suite", _GSM8K.suite)),
+        model_suites={
+            prefix: Suite(suite["framework"], suite["suite"]) for prefix, suite in root.get("model-suites", {}).items()
+        },
+    )
+
+
+def mark_evals(points: Iterable[Point], policy: EvalPolicy, mode: EvalMode) -> Iterable[Point]:
+    """The points with their marks; for ``ALL`` the accuracy runs alone. ``points`` must be iterable again and again.
+
+    ``ONLY`` marks like ``MARK``: the filter is `only_evals`, behind the trim.
+    """
+    if mode is EvalMode.NONE:
+        return points
+    if mode is EvalMode.ALL:
+        return list(_all_evals(points, policy))
+    return _Marked(points, policy)
+
+
+def only_evals(points: Iterable[Point]) -> Iterator[Point]:
+    """The marked points, as accuracy runs."""
+    for point in points:
+        if point.run_eval:
+            yield point if point.eval_only else point._replace(eval_only=True)
+
+
+class _Marked:
+    """The points, each with its mark; behind them accuracy-only copies of those that run a model's own suite."""
+
+    def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
+        self.points = points
+        self.policy = policy
+        self.picks = _Picks(points, policy)
+
+    def __iter__(self) -> Iterator[Point]:
+        copies: list[Point] = []
+        taken: set[Any] = set()
+        default = self.policy.default
+        for point in self.points:
+            deployment = point.deployment
+            picked = self.picks.of(point, taken)
+            vendor = self.policy.vendor(deployment)
+            conc = picked if deployment.multinode else None
+            if vendor is not None:
+                own = max(point.concs) if deployment.multinode else None
+                yield point._replace(run_eval=True, evaluation=Evaluation(vendor.framework, vendor.suite, own))
+                if picked:
+                    evaluation = Evaluation(default.framework, default.suite, conc)
+                    copies.append(point._replace(run_eval=True, evaluation=evaluation, eval_only=True))
+            elif picked:
+                yield Point(deployment, point.concs, True, Evaluation(default.framework, default.suite, conc))
+            else:
+                yield Point(deployment, point.concs, False)
+        yield from copies
+
+
+class _Group(NamedTuple):
+    """What a deployment is compared with: its group, whether only the group's first hit counts, its topology."""
+
+    key: Any
+    first_only: bool
+    topology: Any
+
+
+class _Picks:
+    """Per group, the concurrencies that are evaluated.
+
+    The highest eligible one; for single-node fixed lengths the upper median too. An agentic multi-node topology that has
+    none falls back to its highest concurrency, so that no topology loses its accuracy run.
+    """
+
+    def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
+        self.policy = policy
+        self.groups: dict[int, _Group | None] = {}
+        self.wanted: dict[Any, frozenset[int]] = {}
+        least = policy.minimum_concurrency
+        ladders: dict[Any, set[int]] = {}
+        highest: dict[Any, int] = {}
+        picked: set[Any] = set()
+        fallback: dict[Any, int] = {}
+        for point in points:
+            group = self.group(point.deployment)
+            if group is None:
+                continue
+            concs = point.concs
+            top = max(concs)
+            if not point.deployment.multinode:
+                if point.deployment.agentic:
+                    highest[group.key] = max(highest.get(group.key, 0), top)
+                elif top >= least:
+                    ladders.setdefault(group.key, set()).add(top)
+            elif top >= least:
+                highest[group.key] = max(highest.get(group.key, 0), top)
+                picked.add(group.topology)
+            elif point.deployment.agentic:
+                fallback[group.topology] = max(fallback.get(group.topology, 0), top)
+        self.wanted.update((key, frozenset((top,))) for key, top in highest.items())
+        self.fallback = {topology: top for topology, top in fallback.items() if topology not in picked}
+        for key, found in ladders.items():
+            ladder = sorted(found)
+            self.wanted[key] = frozenset((ladder[-1], ladder[len(ladder) // 2]))
+
+    def of(self, point: Point, taken: set[Any]) -> int:
+        """The concurrency at which the point is evaluated, or 0. ``taken`` holds the groups already served."""
+        group = self.group(point.deployment)
+        if group is None:
+            return 0
+        key = group.key
+        wanted = self.wanted.get(key)
+        if wanted is None:
+            if group.topology not in self.fallback:
+                return 0
+            key = group.topology
+            wanted = frozenset((self.fallback[key],))
+        hit = max((conc for conc in point.concs if conc in wanted), default=0)
+        if hit and group.first_only:
+            if key in taken:
+                return 0
+            taken.add(key)
+        return hit
+
+    def group(self, deployment: Deployment) -> _Group | None:
+        found = self.groups.get(id(deployment), self)
+        if found is self:
+            found = self.groups[id(deployment)] = self._group(deployment)
+        return found  # type: ignore[return-value]
+
+    def _group(self, deployment: Deployment) -> _Group | None:
+        if not self.policy.eligible(deployment):
+            return None
+        config, scenario, topology = deployment.config, deployment.scenario, deployment.entry.topology
+        where = (config.model, deployment.runner, config.framework, config.precision)
+        if not isinstance(topology, SingleNode):
+            workers = (
+                (topology.worker, topology.decode)
+                if isinstance(topology, Aggregated)
+                else (topology.prefill, topology.decode)
+            )
+            shape = tuple((w.replicas, w.tp, w.ep, w.dp_attn, w.pp, w.dcp, w.pcp, w.attn_dp) for w in workers)
+            return _Group(deployment.family, first_only=True, topology=(where, shape))
+        w = topology.worker
+        key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)
+        if deployment.agentic:
+            return _Group((key, config.image, w.tp, w.ep, w.pp, w.dcp, w.pcp), first_only=True, topology=None)
+        return _Group((key, scenario.isl, scenario.osl), first_only=False, topology=None)
+
+
+def _all_evals(points: Iterable[Point], policy: EvalPolicy) -> Iterator[Point]:
+    """An accuracy run of every eligible point; the concurrencies of one multi-node deployment share an allocation."""
+    merged: dict[Any, set[int]] = {}
+    for point in points:
+        deployment = point.deployment
+        if deployment.multinode and policy.eligible(deployment):
+            merged.setdefault(deployment.texts.canonical, set()).update(point.concs)
+    default = policy.default
+    for point in points:
+        deployment = point.deployment
+        if not policy.eligible(deployment):
+            continue
+        vendor = policy.vendor(deployment)
+        if vendor is not None:
+            own = max(point.concs) if deployment.multinode else None
+            yield Point(deployment, point.concs, True, Evaluation(vendor.framework, vendor.suite, own), True)
+        if not deployment.multinode:
+            yield Point(deployment, point.concs, True, Evaluation(default.framework, default.suite), True)
+            continue
+        concs = tuple(sorted(merged.pop(deployment.texts.canonical, ())))
+        if concs:
+            top, all_concs = (concs[-1], None) if deployment.agentic else (None, True)
+            yield Point(deployment, concs, True, Evaluation(default.framework, default.suite, top, all_concs), True)
+
+
+class _Lowest:
+    """Of one family while it is trimmed: the survivor, and the marked member with the highest concurrency."""
+
+    __slots__ = ("all_concs", "conc", "evaluation", "marked_conc", "ordinal")
+
+    def __init__(self, conc: int, ordinal: int) -> None:
+        self.conc = conc
+        self.ordinal = ordinal
+        self.evaluation: Evaluation | None = None
+        self.marked_conc = 0
+        self.all_concs: bool | None = None
+
+
+def trim(points: Iterable[Point]) -> Iterator[Point]:
+    """Of each family the point with the lowest concurrency, in its place; it is evaluated if any member was.
+
+    The survivor takes framework and suite of the highest marked member. ``points`` must be iterable again and again.
+    """
+    for point, lowest in _survivors(points):
+        if lowest.evaluation is None:
+            yield point
+            continue
+        conc = lowest.conc if point.deployment.multinode else None
+        yield point._replace(
+            run_eval=True, evaluation=lowest.evaluation._replace(conc=conc, all_concs=lowest.all_concs)
+        )
+
+
+def smoke(points: Iterable[Point]) -> Iterator[Point]:
+    """The lowest throughput point of each family, then the lowest accuracy run of each family that has one.
+
+    ``points`` are marked ones, iterable again and again.
+    """
+    throughput = [point for point in points if not point.eval_only]
+    for point, _ in _survivors(throughput):
+        yield point._replace(run_eval=False)
+    yield from trim([_smoke_copy(point) for point in points if point.run_eval])
+
+
+def _survivors(points: Iterable[Point]) -> Iterator[tuple[Point, _Lowest]]:
+    families: dict[Any, _Lowest] = {}
+    for ordinal, point in enumerate(points):
+        key, conc = _trim_key(point), min(point.concs)
+        lowest = families.get(key)
+        if lowest is None:
+            lowest = families[key] = _Lowest(conc, ordinal)
+        elif conc < lowest.conc:
+            lowest.conc, lowest.ordinal = conc, ordinal
+        evaluation = point.evaluation
+        if point.run_eval and evaluation is not None:
+            if evaluation.all_concs is not None:
+                lowest.all_concs = bool(lowest.all_concs) or evaluation.all_concs
+            at = evaluation.conc or max(point.concs)
+            if at > lowest.marked_conc:
+                lowest.marked_conc, lowest.evaluation = at, evaluation
+    for ordinal, point in enumerate(points):
+        lowest = families[_trim_key(point)]
+        if lowest.ordinal == ordinal:
+            yield _shrunk(point, lowest.conc), lowest
+
+
+def _shrunk(point: Point, conc: int) -> Point:
+    if not point.deployment.multinode:
+        return point
+    evaluation = point.evaluation
+    if evaluation is not None and evaluation.conc is not None:
+        evaluation = evaluation._replace(conc=conc)
+    return point._replace(concs=(conc,), evaluation=evaluation)
+
+
+def _trim_key(point: Point) -> Any:
+    if point.eval_only and point.evaluation is not None:
+        return (point.deployment.family, point.evaluation.framework, point.evaluation.suite)
+    return point.deployment.family
+
+
+def _smoke_copy(point: Point) -> Point:
+    evaluation = point.evaluation
+    if point.deployment.multinode and evaluation is not None:
+        conc = evaluation.conc or max(point.concs)
+        evaluation = evaluation._replace(conc=conc, all_concs=False)
+        return point._replace(concs=(conc,), evaluation=evaluation, eval_only=True)
+    return point._replace(eval_only=True)

@@ -1,0 +1,283 @@
+"""Configs -> points: one expander for every scenario and topology kind.
+
+`survey` turns each search-space entry into deployments, one per runner, and collects what refuses or warns; the points
+themselves are streamed by `Selection`, so that a million of them cost no memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matrix.config.model import Aggregated, Disaggregated, ScenarioKind, SingleNode
+from matrix.points.budget import BudgetError, dram_budget_gb, gpus_used, topology_nodes
+from matrix.points.point import Deployment, Point, Stack
+from matrix.points.row import CONFIG_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from matrix.config.fleet import Fleet
+    from matrix.config.model import Config, Entry, Scenario
+    from matrix.findings import Finding
+    from matrix.points.select import Selector
+    from matrix.recipes.recipe import Recipe, RecipeBook
+
+    Inject = Callable[[Recipe, Config, Scenario, Entry], tuple[Recipe, Recipe, str | None]]
+
+__all__ = ["Facts", "Selection", "Survey", "survey"]
+
+
+class Facts(NamedTuple):
+    """What expansion asks of the world, read beforehand or on demand: runners, recipes, the software below them.
+
+    ``inject`` turns a resolved recipe into (throughput recipe, accuracy recipe, golden value); None leaves it as it is.
+    """
+
+    fleet: Fleet
+    recipes: RecipeBook | None = None
+    stack: Stack = Stack()
+    inject: Inject | None = None
+
+
+class Survey(NamedTuple):
+    """The deployments of the chosen configs in output order, grouped by entry, with what was found on the way."""
+
+    groups: tuple[tuple[Deployment, ...], ...]
+    findings: tuple[Finding, ...]
+
+
+def survey(
+    configs: Iterable[Config],
+    facts: Facts,
+    *,
+    keep: Callable[[Config, Scenario], bool] | None = None,
+    node_filter: str | None = None,
+) -> Survey:
+    """Every entry of the configs as deployments, one per runner.
+
+    ``keep`` leaves out a scenario unread: what it holds can refuse nothing. ``node_filter`` puts those nodes of a label
+    whose names contain it in the label's place.
+    """
+    surveyor = _Surveyor(facts)
+    groups: list[tuple[Deployment, ...]] = []
+    for config in configs:
+        runners: Sequence[str] | None = None
+        for scenario in config.scenarios:
+            if keep is not None and not keep(config, scenario):
+                continue
+            if runners is None:
+                runners = surveyor.runners(config, node_filter)
+            for entry in scenario.entries:
+                group = surveyor.deploy(config, scenario, entry, runners, on_node=node_filter is not None)
+                if group:
+                    groups.append(group)
+    return Survey(tuple(groups), surveyor.report())
+
+
+class _Surveyor:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.findings: list[Finding] = []
+        self.told: set[str] = set()
+        self.per_node: dict[str, tuple[int, ...]] = {}
+        self.unread: list[str] = []
+
+    def runners(self, config: Config, node_filter: str | None) -> Sequence[str]:
+        label = config.runner
+        fleet = self.facts.fleet
+        if label not in fleet.labels:
+            from matrix.findings import Finding, Severity
+
+            message = f"{config.key}: {fleet.document.name} has no runner label {label}, so no machine takes its jobs."
+            family = fleet.family(label)
+            near = [name for name in fleet.labels if fleet.family(name) == family]
+            fix = f"name one of its labels; of this family it has {', '.join(near) or 'none'}"
+            span = config.document.of_value(config.node, "runner")
+            self.findings.append(
+                Finding(rule="runner-unknown", message=message, fix=fix, span=span, severity=Severity.WARNING)
+            )
+        if node_filter is None:
+            return (label,)
+        return tuple(dict.fromkeys(node for node in fleet.nodes(label) if node_filter in node))
+
+    def deploy(
+        self, config: Config, scenario: Scenario, entry: Entry, runners: Sequence[str], *, on_node: bool
+    ) -> tuple[Deployment, ...]:
+        topology = entry.topology
+        try:
+            budget = dram_budget_gb(config, scenario, entry, self.facts.fleet) if entry.offload.mode == "dram" else 0
+            reference, holder = self.reference(config, entry)
+            recipe, recipe_nodes = self.recipe(reference, holder, config) if reference else (None, None)
+            group = []
+            for runner in runners:
+                nodes = None
+                if not isinstance(topology, SingleNode):
+                    nodes = recipe_nodes
+                    if nodes is None or (isinstance(topology, Aggregated) and topology.num_nodes is not None):
+                        nodes = self.nodes(topology, runner, config, entry)
+                known = self.gpus_per_node(config.runner)
+                gpus = gpus_used(topology, nodes, known[0] if len(known) == 1 else None)
+                injected: tuple[Recipe | None, Recipe | None, str | None] = (recipe, recipe, None)
+                if recipe is not None and self.facts.inject is not None:
+                    injected = self.facts.inject(recipe, config, scenario, entry)
+                group.append(
+                    Deployment(
+                        config,
+                        scenario,
+                        entry,
+                        runner,
+                        on_node=on_node,
+                        budget_gb=budget,
+                        nodes=nodes,
+                        gpus=gpus,
+                        reference=reference,
+                        recipe=injected[0],
+                        eval_recipe=injected[1],
+                        golden=injected[2],
+                        stack=self.facts.stack,
+                    )
+                )
+        except BudgetError as error:
+            self.findings.append(error.finding)
+            return ()
+        return tuple(group)
+
+    def gpus_per_node(self, label: str) -> tuple[int, ...]:
+        known = self.per_node.get(label)
+        if known is None:
+            known = self.per_node[label] = self.facts.fleet.gpus_per_node(label)
+        return known
+
+    def nodes(self, topology: Aggregated | Disaggregated, runner: str, config: Config, entry: Entry) -> int | None:
+        """The count by topology. A runners file that need not hold every fact leaves it open, with a warning."""
+        fleet = self.facts.fleet
+        try:
+            span = config.document.span(entry.node.mark)
+            return topology_nodes(topology, runner, fleet, self.gpus_per_node, span)
+        except BudgetError as error:
+            if fleet.complete or error.finding.rule != "hardware-missing":
+                raise
+            if runner not in self.told:
+                from matrix.findings import Severity
+
+                self.told.add(runner)
+                self.findings.append(error.finding._replace(severity=Severity.WARNING))
+            return None
+
+    def reference(self, config: Config, entry: Entry) -> tuple[str | None, Any]:
+        """The one recipe that the entry names, and the worker whose settings name it."""
+        topology = entry.topology
+        if isinstance(topology, SingleNode):
+            return entry.srt_recipe, None
+        workers = (
+            (topology.prefill, topology.decode)
+            if isinstance(topology, Disaggregated)
+            else (topology.worker, topology.decode)
+        )
+        named = [
+            (setting[len(CONFIG_FILE) :], worker, index)
+            for worker in workers
+            for index, setting in enumerate(worker.settings)
+            if setting.startswith(CONFIG_FILE)
+        ]
+        if not named:
+            return None, None
+        if len({text for text, _, _ in named}) > 1:
+            from matrix.findings import Finding, Related
+
+            spans = [config.document.of_value(worker.node["additional-settings"], index) for _, worker, index in named]
+            texts = list(dict.fromkeys(text for text, _, _ in named))
+            message = f"{config.key}: the roles name different recipes, {' and '.join(texts)}. One job runs one."
+            fix = "keep one CONFIG_FILE, on either role"
+            related = tuple(Related(span, text) for span, (text, _, _) in list(zip(spans, named, strict=True))[1:])
+            self.findings.append(
+                Finding(rule="recipe-conflict", message=message, fix=fix, span=spans[0], related=related)
+            )
+            return None, None
+        text, worker, index = named[0]
+        return text, (worker, index)
+
+    def recipe(self, reference: str, holder: Any, config: Config) -> tuple[Recipe | None, int | None]:
+        if not self.facts.recipes:
+            self.unread.append(reference)
+            return None, None
+        from matrix.recipes.recipe import RecipeError
+        from matrix.recipes.roles import ViewError, node_count, view_of
+
+        try:
+            recipe = self.facts.recipes.resolve(reference)
+            return recipe, node_count(view_of(recipe))
+        except RecipeError as error:
+            self.tell(error.finding, reference, holder, config, missing=error.missing)
+        except ViewError as error:
+            self.tell(error.finding, reference, holder, config, missing=False)
+        return None, None
+
+    def tell(self, finding: Finding, reference: str, holder: Any, config: Config, *, missing: bool) -> None:
+        """Once per recipe: at the line of the master that names it, or in the recipe where that is the broken one."""
+        if reference in self.told:
+            return
+        self.told.add(reference)
+        from matrix.findings import Related, Severity
+
+        place = None
+        if holder is not None:
+            worker, index = holder
+            place = config.document.of_value(worker.node["additional-settings"], index)
+        related = (Related(place, f"named by {config.key}"),) if finding.span and place else ()
+        severity = Severity.WARNING if missing else Severity.ERROR
+        self.findings.append(finding._replace(span=finding.span or place, related=related, severity=severity))
+
+    def report(self) -> tuple[Finding, ...]:
+        if self.unread:
+            from matrix.findings import Finding, Severity
+
+            count = len(set(self.unread))
+            message = f"no recipe root was found: {count} recipes are unread, and node counts come from topologies."
+            fix = "name the folder with --recipes DIR or [tool.matrix] recipes"
+            self.findings.append(Finding(rule="recipe-root", message=message, fix=fix, severity=Severity.WARNING))
+        return tuple(self.findings)
+
+
+class Selection:
+    """The points of a survey that every selector keeps, in order; iterating again makes them again."""
+
+    def __init__(
+        self, groups: tuple[tuple[Deployment, ...], ...], selectors: tuple[Selector, ...] = (), step: int = 2
+    ) -> None:
+        self.groups = groups
+        self.selectors = selectors
+        self.step = step
+
+    def __iter__(self) -> Iterator[Point]:
+        points = self._all()
+        return self._kept(points) if self.selectors else points
+
+    def _all(self) -> Iterator[Point]:
+        step = self.step
+        for group in self.groups:
+            first = group[0]
+            ladder = first.entry.ladder(step)
+            if not first.multinode:
+                for conc in ladder:
+                    for deployment in group:
+                        yield Point(deployment, (conc,))
+            elif first.scenario.kind is ScenarioKind.FIXED:
+                concs = tuple(dict.fromkeys(ladder))
+                for deployment in group:
+                    yield Point(deployment, concs)
+            else:
+                for deployment in group:
+                    for conc in ladder:
+                        yield Point(deployment, (conc,))
+
+    def _kept(self, points: Iterator[Point]) -> Iterator[Point]:
+        for point in points:
+            kept = point
+            for selector in self.selectors:
+                left = selector(kept).point
+                if left is None:
+                    break
+                kept = left
+            else:
+                yield kept

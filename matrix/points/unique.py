@@ -1,0 +1,108 @@
+"""One id, one job: exact repetitions are dropped with a warning, two different jobs under one id are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from matrix.findings import Finding, Severity
+    from matrix.points.point import Deployment, Point
+
+__all__ = ["Distinct", "suspects"]
+
+
+def suspects(groups: Iterable[tuple[Deployment, ...]]) -> frozenset[int]:
+    """The deployments (by ``id()``) whose points can repeat an id: they share a stem, or repeat a concurrency.
+
+    Everything else is unique by construction, so a stream of a million points need not remember its ids.
+    """
+    homes: dict[tuple[str, str, str], list[int]] = {}
+    found: set[int] = set()
+    for group in groups:
+        concs = group[0].entry.concurrencies
+        repeats = len(set(concs)) < len(concs)
+        for deployment in group:
+            key = (deployment.stem, deployment.tail, deployment.runner if deployment.on_node else "")
+            homes.setdefault(key, []).append(id(deployment))
+            if repeats:
+                found.add(id(deployment))
+    for home in homes.values():
+        if len(home) > 1:
+            found.update(home)
+    return frozenset(found)
+
+
+class Distinct:
+    """The points without exact repetitions; ``findings`` tells of each id that came twice."""
+
+    def __init__(self, points: Iterable[Point], suspicious: frozenset[int], severity: Severity | None = None) -> None:
+        self.points = points
+        self.suspicious = suspicious
+        self.findings: tuple[Finding, ...] = tuple(self._check(severity)) if suspicious else ()
+
+    def __iter__(self) -> Iterator[Point]:
+        if not self.suspicious:
+            yield from self.points
+            return
+        seen: set[str] = set()
+        for point in self.points:
+            if id(point.deployment) in self.suspicious:
+                name = point.id
+                if name in seen:
+                    continue
+                seen.add(name)
+            yield point
+
+    def _check(self, severity: Severity | None) -> Iterator[Finding]:
+        from matrix.findings import Finding, Related, Severity
+
+        first: dict[str, Point] = {}
+        for point in self.points:
+            if id(point.deployment) not in self.suspicious:
+                continue
+            name = point.id
+            earlier = first.setdefault(name, point)
+            if earlier is point:
+                listed = point.deployment.entry.concurrencies
+                repeated = sorted({conc for conc in point.concs if listed.count(conc) > 1})
+                if point.deployment.multinode and repeated and len(listed) == len(point.concs) + len(repeated):
+                    yield self._repeated_member(point, repeated, severity or Severity.WARNING)
+                continue
+            place = self._place(point)
+            related = (Related(self._place(earlier), "first here"),)
+            if earlier.digest == point.digest:
+                message = f"{name} is declared twice, and one job is enough."
+                fix = "remove one of the two"
+                kind = severity or Severity.WARNING
+                yield Finding(
+                    rule="point-duplicate", message=message, fix=fix, span=place, related=related, severity=kind
+                )
+            else:
+                differ = _difference(earlier, point)
+                message = f"{name} names two different jobs; they differ in {differ}."
+                fix = "give each its own recipe variant (CONFIG_FILE=…:override_…), topology or config key"
+                yield Finding(rule="point-conflict", message=message, fix=fix, span=place, related=related)
+
+    def _repeated_member(self, point: Point, repeated: list[int], severity: Severity) -> Finding:
+        from matrix.findings import Finding
+
+        message = f"conc-list repeats {', '.join(map(str, repeated))}, and a concurrency is run once."
+        entry = point.deployment.entry
+        span = point.deployment.config.document.of_value(entry.node, "conc-list")
+        return Finding(
+            rule="point-duplicate", message=message, fix="list each concurrency once", span=span, severity=severity
+        )
+
+    def _place(self, point: Point) -> Any:
+        deployment = point.deployment
+        return deployment.config.document.span(deployment.entry.node.mark)
+
+
+def _difference(one: Point, other: Point) -> str:
+    left, right = one.row(), other.row()
+    names = [
+        key for key in left | right if left.get(key) != right.get(key) and key not in ("digest", "recipe-fingerprint")
+    ]
+    return ", ".join(names[:4]) or "the recipe they resolve to"

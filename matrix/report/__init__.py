@@ -1,0 +1,1 @@
+"""Renderers: findings and points as text, JSON, GitHub annotations, markdown."""

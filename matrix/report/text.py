@@ -1,0 +1,146 @@
+"""Findings and points for people: one line a finding, a table of points grouped by config."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
+
+from matrix.findings import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from matrix.findings import Finding
+    from matrix.points.point import Point
+
+__all__ = ["Totals", "points_table", "print_findings"]
+
+MOST_PER_RULE: Final = 50
+"""More findings of one rule than this tell nothing new; the rest is counted."""
+
+
+def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
+    """One line each, in the given order; of one rule at most ``MOST_PER_RULE`` and then the count of the others."""
+    told: Counter[tuple[str, Severity]] = Counter()
+    for finding in findings:
+        key = (finding.rule, finding.severity)
+        told[key] += 1
+        if told[key] <= MOST_PER_RULE:
+            print(finding, file=stream)
+    for (rule, severity), count in told.items():
+        if count > MOST_PER_RULE:
+            print(f"{severity}: {rule}: {count - MOST_PER_RULE:,} more like these", file=stream)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a list of points adds up to. GPU-hours only of points whose duration is known."""
+
+    points: int = 0
+    nodes: int = 0
+    gpu_hours: float = 0.0
+    untimed: int = 0
+    evals: int = 0
+
+    def add(self, point: Point) -> None:
+        """Count one point."""
+        self.points += 1
+        self.nodes += point.deployment.nodes or 1
+        self.evals += bool(point.run_eval)
+        seconds = point.seconds
+        if seconds is None:
+            self.untimed += 1
+        else:
+            self.gpu_hours += point.deployment.gpus * seconds / 3600
+
+    def __str__(self) -> str:
+        jobs = "1 job" if self.points == 1 else f"{self.points:,} jobs"
+        nodes = "1 node" if self.nodes == 1 else f"{self.nodes:,} nodes"
+        parts = [jobs, nodes]
+        if self.gpu_hours:
+            parts.append(f"{self.gpu_hours:,.0f} GPU-hours")
+        if self.untimed and self.gpu_hours:
+            parts[-1] += f" ({self.untimed:,} jobs of unknown length not counted)"
+        if self.evals:
+            parts.append(f"{self.evals:,} evaluated")
+        return ", ".join(parts)
+
+
+def points_table(points: Iterable[Point], width: int) -> Iterator[str]:
+    """The points grouped by config, as text lines that fit ``width`` columns, and the totals."""
+    from itertools import groupby
+
+    everything = Totals()
+    configs = 0
+    for config, members in groupby(points, key=lambda point: point.deployment.config):
+        listed = list(members)
+        totals = Totals()
+        for point in listed:
+            totals.add(point)
+            everything.add(point)
+        configs += 1
+        yield _clip(config.key, width)
+        yield _clip(f"  {config.model}  {config.precision}  {config.framework}  {config.runner}  {totals}", width)
+        yield from _rows(listed, width)
+        yield ""
+    noun = "config" if configs == 1 else "configs"
+    points_noun = "point" if everything.points == 1 else "points"
+    yield f"{everything.points:,} {points_noun} in {configs:,} {noun}: {everything}"
+
+
+def _rows(points: Sequence[Point], width: int) -> Iterator[str]:
+    from tabulate import tabulate
+
+    from matrix.points.row import scenario_name
+
+    head = ["scenario", "topology", "conc", "spec", "offload", "nodes", "GPUs", "eval", "variant"]
+    rows = []
+    for point in points:
+        deployment, entry = point.deployment, point.deployment.entry
+        offload = entry.offload
+        backend = offload.backend["name"] if offload.backend is not None else ""
+        rows.append(
+            [
+                scenario_name(deployment.scenario),
+                deployment.topology,
+                " ".join(map(str, point.concs)),
+                "" if entry.spec_decoding == "none" else entry.spec_decoding,
+                "" if offload.mode == "none" else f"{offload.mode} {backend}",
+                deployment.nodes or 1,
+                deployment.gpus,
+                _eval_text(point),
+                deployment.selector or "",
+            ]
+        )
+    used = [i for i, _ in enumerate(head) if any(row[i] not in ("", None) for row in rows)]
+    dropped = [name for name in ("GPUs", "offload", "spec") if name in head]
+    while True:
+        table = tabulate(
+            [[row[i] for i in used] for row in rows],
+            headers=[head[i] for i in used],
+            tablefmt="plain",
+            disable_numparse=True,
+            colalign=["right" if head[i] in ("nodes", "GPUs") else "left" for i in used],
+        )
+        lines = table.splitlines()
+        if max(map(len, lines)) + 2 <= width or not dropped:
+            break
+        index = head.index(dropped.pop(0))
+        used = [i for i in used if i != index]
+    for line in lines:
+        yield _clip(f"  {line}".rstrip(), width)
+
+
+def _eval_text(point: Point) -> str:
+    evaluation = point.evaluation
+    if not point.run_eval or evaluation is None:
+        return ""
+    name = "GSM8K" if (evaluation.framework, evaluation.suite) == ("lm-eval", "") else evaluation.framework
+    if point.eval_only:
+        name += " only"
+    return f"{name} @{evaluation.conc}" if evaluation.conc is not None and len(point.concs) > 1 else name
+
+
+def _clip(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"
