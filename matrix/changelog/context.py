@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from matrix.changelog.entries import Entry
@@ -24,8 +22,7 @@ class Stage(StrEnum):
     MERGE = "merge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(NamedTuple):
     """What the links of new entries must be, and what refusals call the two files.
 
     >>> context = Context(number=77)
@@ -48,7 +45,8 @@ class Context:
 
     def is_canonical(self, link: str) -> bool:
         """Whether a link names a pull request of this repository, and nothing beside it."""
-        return re.fullmatch(re.escape(f"https://github.com/{self.repository}/pull/") + "[1-9][0-9]*", link) is not None
+        number = link.removeprefix(self.link(""))
+        return number != link and number.isascii() and number.isdigit() and number[0] != "0"
 
     def is_placeholder(self, link: str) -> bool:
         """Whether a link waits for the number of its pull request."""
@@ -68,6 +66,8 @@ class Context:
             return f"pr-link is still the placeholder {link}. What is merged links its pull request.", wanted
         if self.is_canonical(link):
             return f"pr-link names another pull request ({link}). A new entry links the one that adds it.", wanted
+        import re
+
         other = re.fullmatch(r"https?://(?:www\.)?github\.com/([^/]+/[^/]+)/pull/([0-9]+)(.*)", link)
         if other and other[1] != self.repository:
             return f"pr-link names the repository {other[1]}, and this log is about {self.repository}.", wanted

@@ -6,7 +6,6 @@ told about in the words of its writers. A test holds the two to one verdict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,8 +29,7 @@ class ScenarioType(StrEnum):
     AGENTIC_CODING = "agentic-coding"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry, and where it stands: item ``number`` of the file, at ``line``, in the bytes ``start`` to ``end``.
 
     A field that a finding refuses has its empty value here, so that the rest of the entry can still be checked.

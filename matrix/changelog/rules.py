@@ -52,9 +52,8 @@ def check(base: bytes, head: bytes, context: Context) -> tuple[tuple[Finding, ..
     An absent log is ``b""`` on either side.
     """
     old, new = Text(context.base_name, base), Text(context.head_name, head)
-    findings = [_of_base(fault) for fault in old.faults()]
-    findings += new.faults(since=first_difference(base, head))
-    if not (old.readable and new.readable):
+    findings = _byte_faults(old, new)
+    if findings and not (old.readable and new.readable):
         return _verdict(findings, Verdict(change=Change.REFUSED))
 
     appends = new.data.startswith(old.data)
@@ -79,6 +78,14 @@ def check(base: bytes, head: bytes, context: Context) -> tuple[tuple[Finding, ..
         findings += _exactly(old, new, past)
     change = Change.ADDITIONS if additions else Change.CORRECTIONS if past.corrections else Change.NONE
     return _verdict(findings, Verdict(change=change, additions=additions, corrections=past.corrections, log=log))
+
+
+def _byte_faults(old: Text, new: Text) -> list[Finding]:
+    if new.is_clean and old.raw.endswith(b"\n") and new.raw.startswith(old.raw):
+        return []
+    findings = [_of_base(fault) for fault in old.faults()]
+    findings += new.faults(since=first_difference(old.raw, new.raw))
+    return findings
 
 
 def _verdict(findings: list[Finding], verdict: Verdict) -> tuple[tuple[Finding, ...], Verdict]:

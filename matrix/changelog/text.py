@@ -26,6 +26,7 @@ LINK_LINE: Final = b"  pr-link:"
 """How the line of a link begins: the one line of history that may change."""
 
 _UNREADABLE: Final = frozenset({"changelog-nul", "changelog-encoding", "changelog-conflict-marker"})
+_MARKERS: Final = (b"<" * 7, b">" * 7, b"|" * 7)
 _FEW: Final = 16
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -127,12 +128,28 @@ class Text:
         return lines[line - 1] if line <= len(lines) else b""
 
     @cached_property
+    def is_clean(self) -> bool:
+        """Whether `faults` has nothing to tell; without finding out what."""
+        raw = self.raw
+        if raw != self.data or raw[-1:] not in (b"\n", b"") or raw.startswith(_BOM):
+            return False
+        if any(mark in raw for mark in (b"\0", *_MARKERS)):
+            return False
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    @cached_property
     def readable(self) -> bool:
         """Whether rules about entries make sense: it is text, and no merge is half done in it."""
-        return not any(finding.rule in _UNREADABLE for finding in self.faults())
+        return self.is_clean or not any(finding.rule in _UNREADABLE for finding in self.faults())
 
     def faults(self, since: int = 0) -> Iterator[Finding]:
         """What is wrong with the stored bytes from ``since`` on: one finding a kind, at its first place."""
+        if self.is_clean:
+            return
         yield from self._character_faults(since)
         yield from self._marker_faults(since)
         if self.raw and not self.raw.endswith(b"\n"):
@@ -173,7 +190,7 @@ class Text:
             yield self._finding(at, rule, message, fix)
 
     def _marker_faults(self, since: int) -> Iterator[Finding]:
-        if not any(marker in self.raw for marker in (b"<" * 7, b">" * 7, b"|" * 7)):
+        if not any(mark in self.raw for mark in _MARKERS):
             return
         import re
 

@@ -27,28 +27,28 @@ NAME: Final = "perf-changelog"
 """What ``.gitattributes`` and git's configuration call the driver."""
 
 
-def append_both(folder: Path, path: str, ancestor: Path, ours: Path, theirs: Path) -> bytes | None:
+def append_both(folder: str, path: str, ancestor: str, ours: str, theirs: str) -> bytes | None:
     """The merged log; None when a side did anything but append, which is then for git to merge."""
     base, left, right = (read_bytes(file, limit=MAX_BYTES, what="changelog") for file in (ancestor, ours, theirs))
     return merge(base, left, right, base_side(left, right, _published(folder, path)))
 
 
-def _published(folder: Path, path: str) -> Iterator[bytes]:
+def _published(folder: str, path: str) -> Iterator[bytes]:
     with History(folder) as history:
         for branch in history.default_branches():
             if (data := history.read(branch, path).data) is not None:
                 yield data
 
 
-def merge_lines(ancestor: Path, ours: Path, theirs: Path, *, marker_size: int) -> int:
+def merge_lines(ancestor: str, ours: str, theirs: str, *, marker_size: int) -> int:
     """What git would have done without the driver, into ``ours``; 1 when that leaves conflicts."""
     labels = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
-    files = [str(ours), str(ancestor), str(theirs)]
+    files = [ours, ancestor, theirs]
     command = ["git", "merge-file", f"--marker-size={marker_size}", *labels, *files]
     return 1 if subprocess.run(command, check=False).returncode else 0
 
 
-def install(folder: Path, path: str) -> Iterator[str]:
+def install(folder: str, path: str) -> Iterator[str]:
     """Configure the clone that ``folder`` is in, and its .gitattributes; yields what was done."""
     import sys
 
@@ -75,7 +75,7 @@ def install(folder: Path, path: str) -> Iterator[str]:
     yield f".gitattributes: {line} (commit it)"
 
 
-def _git(folder: Path, *command: str) -> str:
+def _git(folder: str, *command: str) -> str:
     result = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=False)
     if result.returncode:
         message = f"git {command[0]} failed: {result.stderr.strip().splitlines()[-1:] or ['without a word']}"

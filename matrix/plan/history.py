@@ -16,7 +16,6 @@ from matrix.findings import Finding, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 __all__ = ["DEFAULT_BRANCHES", "History", "Revision", "Version"]
 
@@ -66,7 +65,7 @@ class _Object:
 class History:
     """A reader of one repository, bare or not. A context manager: it keeps a git process until it is closed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
         try:
             self._process = subprocess.Popen(

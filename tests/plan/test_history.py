@@ -52,7 +52,7 @@ def test_the_bare_call_compares_with_where_the_branch_began(repository: Reposito
     repository.git("switch", "--quiet", "main")
     repository.commit(log(*HISTORY, "- config-keys: [later]"))
     repository.git("switch", "--quiet", "feature")
-    found = of_commits(repository.folder, None, None, None)
+    found = of_commits(str(repository.folder), None, None, None)
     assert (found.base, found.head) == (BASE, HEAD)
     assert found.head_name == LOG
     assert found.base_name == f"{repository.git('rev-parse', 'main~1').strip()[:12]}:{LOG}"
@@ -60,13 +60,13 @@ def test_the_bare_call_compares_with_where_the_branch_began(repository: Reposito
 
 def test_the_working_tree_is_not_read(repository: Repository) -> None:
     repository.write(b"scribble")
-    assert of_commits(repository.folder, None, None, None).head == HEAD
+    assert of_commits(str(repository.folder), None, None, None).head == HEAD
 
 
 def test_the_working_tree_is_read_when_it_is_asked_for(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.write(b"scribble")
     monkeypatch.chdir(repository.folder)
-    found = of_worktree(repository.folder, None, None)
+    found = of_worktree(str(repository.folder), None, None)
     assert (found.base, found.head) == (BASE, b"scribble")
 
 
@@ -77,8 +77,8 @@ def test_a_conflicted_file_is_compared_with_the_tip(repository: Repository, monk
     repository.git("switch", "--quiet", "feature")
     repository.git("merge", "--quiet", "main", status=1)
     monkeypatch.chdir(repository.folder)
-    assert of_worktree(repository.folder, None, None, tip_for_conflicts=True).base == tip
-    assert of_worktree(repository.folder, None, None).base == BASE
+    assert of_worktree(str(repository.folder), None, None, tip_for_conflicts=True).base == tip
+    assert of_worktree(str(repository.folder), None, None).base == BASE
 
 
 @pytest.mark.parametrize("how", ["branch", "id", "short id", "tag", "annotated tag", "HEAD", "relative"])
@@ -90,7 +90,7 @@ def test_every_spelling_of_a_commit(repository: Repository, how: str) -> None:
         "branch": "feature", "id": commit, "short id": commit[:8], "tag": "light", "annotated tag": "heavy",
         "HEAD": "HEAD", "relative": "feature~0",
     }  # fmt: skip
-    found = of_commits(repository.folder, None, "main", spelled[how])
+    found = of_commits(str(repository.folder), None, "main", spelled[how])
     assert found.head == HEAD
     assert found.head_revision is not None
     assert found.head_revision.commit == commit
@@ -105,7 +105,7 @@ def test_one_process_reads_refs_trees_and_files(repository: Repository, monkeypa
         return popen(command, **more)
 
     monkeypatch.setattr(subprocess, "Popen", spy)
-    with History(repository.folder) as history:
+    with History(str(repository.folder)) as history:
         pair = history.pair(history.revision("main"), history.revision("feature"), LOG)
     assert [version.data for version in pair] == [BASE, HEAD]
     assert started == [["git", "cat-file", "--batch"]]
@@ -115,71 +115,69 @@ def test_a_folder_below_the_top(repository: Repository, monkeypatch: pytest.Monk
     below = repository.folder / "deep" / "down"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
-    assert of_commits(below, None, None, None).head == HEAD
-    assert of_worktree(below, None, None).head == HEAD
+    assert of_commits(str(below), None, None, None).head == HEAD
+    assert of_worktree(str(below), None, None).head == HEAD
 
 
 def test_a_log_in_a_folder(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit(HEAD, "logs/perf.yaml")
     folder = repository.folder / "logs"
     monkeypatch.chdir(folder)
-    from pathlib import Path
-
-    for path in (Path("perf.yaml"), folder / "perf.yaml", Path("../logs/perf.yaml")):
-        assert of_commits(folder, path, "HEAD", None).head == HEAD
-    assert refused(lambda: of_commits(folder, Path("../../perf.yaml"), None, None)).rule == "git-outside"
-    assert refused(lambda: of_commits(folder, Path("/etc/perf.yaml"), None, None)).rule == "git-outside"
+    for path in ("perf.yaml", str(folder / "perf.yaml"), "../logs/perf.yaml"):
+        assert of_commits(str(folder), path, "HEAD", None).head == HEAD
+    assert refused(lambda: of_commits(str(folder), "../../perf.yaml", None, None)).rule == "git-outside"
+    assert refused(lambda: of_commits(str(folder), "/etc/perf.yaml", None, None)).rule == "git-outside"
 
 
 def test_a_detached_head(repository: Repository) -> None:
     repository.git("switch", "--quiet", "--detach", "feature")
-    assert of_commits(repository.folder, None, None, None).head == HEAD
+    assert of_commits(str(repository.folder), None, None, None).head == HEAD
 
 
 def test_a_merge_commit_as_head(repository: Repository) -> None:
     repository.git("switch", "--quiet", "main")
     repository.commit(b"x", "other")
     repository.git("merge", "--quiet", "--no-ff", "--message", "merge", "feature")
-    assert of_commits(repository.folder, None, "HEAD~1", "HEAD").head == HEAD
-    found = of_commits(repository.folder, None, None, "HEAD")
+    assert of_commits(str(repository.folder), None, "HEAD~1", "HEAD").head == HEAD
+    found = of_commits(str(repository.folder), None, None, "HEAD")
     assert found.base == found.head == HEAD
 
 
 def test_a_bare_repository(repository: Repository, tmp_path: Path) -> None:
     bare = clone(repository, tmp_path / "bare.git", "--bare")
-    found = of_commits(bare.folder, None, "main", "feature")
+    found = of_commits(str(bare.folder), None, "main", "feature")
     assert (found.base, found.head) == (BASE, HEAD)
-    assert of_commits(bare.folder, None, None, "feature").base == BASE
-    assert refused(lambda: of_worktree(bare.folder, None, "main")).rule == "git-bare"
+    assert of_commits(str(bare.folder), None, None, "feature").base == BASE
+    assert refused(lambda: of_worktree(str(bare.folder), None, "main")).rule == "git-bare"
 
 
 def test_a_linked_work_tree(repository: Repository, tmp_path: Path) -> None:
     repository.git("worktree", "add", "--quiet", str(tmp_path / "linked"), "main")
-    assert of_commits(tmp_path / "linked", None, None, "feature").head == HEAD
+    assert of_commits(str(tmp_path / "linked"), None, None, "feature").head == HEAD
 
 
 def test_sha256_repositories(tmp_path: Path) -> None:
     scratch = Repository(tmp_path / "sha256", "--object-format=sha256")
     scratch.commit(BASE, "a/b/log.yaml")
-    with History(scratch.folder) as history:
+    with History(str(scratch.folder)) as history:
         assert history.read(history.revision("HEAD"), "a/b/log.yaml").data == BASE
         assert history.read(history.revision("HEAD"), "a/log.yaml").data is None
 
 
 def test_not_a_repository(tmp_path: Path) -> None:
-    finding = refused(lambda: of_commits(tmp_path, None, None, None))
+    finding = refused(lambda: of_commits(str(tmp_path), None, None, None))
     assert finding.rule == "git-repository"
     assert "--base-file" in finding.fix
 
 
 def test_no_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert refused(lambda: History(repository.folder)).rule == "git-missing"
+    assert refused(lambda: History(str(repository.folder))).rule == "git-missing"
 
 
 @pytest.mark.parametrize("ref", ["featur", "HEAD:perf-changelog.yaml", "", "a\nb", "-x", "HEAD^7"])
 def test_an_unknown_ref(repository: Repository, ref: str) -> None:
-    finding = refused(lambda: of_commits(repository.folder, None, "main", ref or " "))
+    finding = refused(lambda: of_commits(str(repository.folder), None, "main", ref or " "))
     assert finding.rule == "git-ref"
     assert repr(ref or " ") in finding.message
     if ref == "featur":
@@ -190,20 +188,20 @@ def test_no_default_branch(tmp_path: Path) -> None:
     scratch = Repository(tmp_path / "r")
     scratch.commit(BASE)
     scratch.git("branch", "--move", "trunk")
-    finding = refused(lambda: of_commits(scratch.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(scratch.folder), None, None, None))
     assert finding.rule == "git-default-branch"
     assert "--base-ref" in finding.fix
-    assert of_commits(scratch.folder, None, "trunk", None).base == BASE
+    assert of_commits(str(scratch.folder), None, "trunk", None).base == BASE
 
 
 def test_no_commit_yet(tmp_path: Path) -> None:
-    assert refused(lambda: of_commits(Repository(tmp_path / "r").folder, None, None, None)).rule == "git-ref"
+    assert refused(lambda: of_commits(str(Repository(tmp_path / "r").folder), None, None, None)).rule == "git-ref"
 
 
 def test_histories_without_a_common_commit(repository: Repository) -> None:
     repository.git("switch", "--quiet", "--orphan", "other")
     repository.commit(HEAD)
-    assert refused(lambda: of_commits(repository.folder, None, None, None)).rule == "git-merge-base"
+    assert refused(lambda: of_commits(str(repository.folder), None, None, None)).rule == "git-merge-base"
 
 
 def run_fix(scratch: Repository, fix: str) -> None:
@@ -216,10 +214,10 @@ def test_a_shallow_clone_says_what_to_fetch(repository: Repository, tmp_path: Pa
     repository.commit(HEAD, "more")
     repository.git("switch", "--quiet", "main")
     shallow = clone(repository, tmp_path / "shallow", "--depth=1", "--no-single-branch", "--branch=feature")
-    finding = refused(lambda: of_commits(shallow.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(shallow.folder), None, None, None))
     assert finding.rule == "git-shallow"
     run_fix(shallow, finding.fix)
-    assert of_commits(shallow.folder, None, None, None).base == BASE
+    assert of_commits(str(shallow.folder), None, None, None).base == BASE
 
 
 def test_a_shallow_clone_of_one_branch_says_what_to_fetch(repository: Repository, tmp_path: Path) -> None:
@@ -227,43 +225,43 @@ def test_a_shallow_clone_of_one_branch_says_what_to_fetch(repository: Repository
     repository.git("switch", "--quiet", "main")
     shallow = clone(repository, tmp_path / "shallow", "--depth=1", "--branch=feature")
     shallow.git("branch", "--move", "feature", "work")
-    finding = refused(lambda: of_commits(shallow.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(shallow.folder), None, None, None))
     assert finding.rule == "git-default-branch"
     run_fix(shallow, finding.fix)
-    assert of_commits(shallow.folder, None, None, None).base == BASE
+    assert of_commits(str(shallow.folder), None, None, None).base == BASE
 
 
 def test_a_base_that_a_shallow_clone_lacks(repository: Repository, tmp_path: Path) -> None:
     base = repository.git("rev-parse", "main").strip()
     shallow = clone(repository, tmp_path / "shallow", "--depth=1", "--branch=feature")
-    finding = refused(lambda: of_commits(shallow.folder, None, base, None))
+    finding = refused(lambda: of_commits(str(shallow.folder), None, base, None))
     assert (finding.rule, finding.fix) == ("git-ref", f"git fetch --depth=1 origin {base}")
     assert "shallow" in finding.message
     run_fix(shallow, finding.fix)
-    assert of_commits(shallow.folder, None, base, None).base == BASE
+    assert of_commits(str(shallow.folder), None, base, None).base == BASE
 
 
 def test_a_remote_branch_that_was_not_fetched(repository: Repository, tmp_path: Path) -> None:
     made = clone(repository, tmp_path / "clone", "--branch=feature")
     repository.git("branch", "release", "main")
-    finding = refused(lambda: of_commits(made.folder, None, "origin/release", None))
+    finding = refused(lambda: of_commits(str(made.folder), None, "origin/release", None))
     run_fix(made, finding.fix)
-    assert of_commits(made.folder, None, "origin/release", None).base == BASE
+    assert of_commits(str(made.folder), None, "origin/release", None).base == BASE
 
 
 def test_a_head_that_is_behind_its_base(repository: Repository) -> None:
     repository.git("switch", "--quiet", "main")
     repository.commit(log(*HISTORY, "- config-keys: [later]"))
-    hint = of_commits(repository.folder, None, "main", "feature").hint()
+    hint = of_commits(str(repository.folder), None, "main", "feature").hint()
     assert hint is not None
     assert hint.fix == "git rebase main, or git merge main"
-    assert of_commits(repository.folder, None, "main~1", "feature").hint() is None
+    assert of_commits(str(repository.folder), None, "main~1", "feature").hint() is None
 
 
 def test_a_renamed_log(repository: Repository) -> None:
     repository.git("mv", LOG, "changes.yaml")
     repository.commit()
-    finding = refused(lambda: of_commits(repository.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(repository.folder), None, None, None))
     assert (finding.rule, finding.fix) == ("changelog-renamed", f"git mv changes.yaml {LOG}")
 
 
@@ -273,7 +271,7 @@ def test_a_log_that_came_by_a_rename(tmp_path: Path) -> None:
     scratch.git("switch", "--quiet", "--create", "feature")
     scratch.git("mv", "changes.yaml", LOG)
     scratch.commit()
-    assert refused(lambda: of_commits(scratch.folder, None, None, None)).rule == "changelog-renamed"
+    assert refused(lambda: of_commits(str(scratch.folder), None, None, None)).rule == "changelog-renamed"
 
 
 def test_a_new_log(tmp_path: Path) -> None:
@@ -281,23 +279,21 @@ def test_a_new_log(tmp_path: Path) -> None:
     scratch.commit(b"x", "other")
     scratch.git("switch", "--quiet", "--create", "feature")
     scratch.commit(log(NEW))
-    found = of_commits(scratch.folder, None, None, None)
+    found = of_commits(str(scratch.folder), None, None, None)
     assert (found.base, found.head) == (b"", log(NEW))
 
 
 def test_a_deleted_log(repository: Repository) -> None:
     repository.git("rm", "--quiet", LOG)
     repository.commit()
-    finding = refused(lambda: of_commits(repository.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(repository.folder), None, None, None))
     assert finding.rule == "changelog-deleted"
     repository.run("sh", "-c", finding.fix)
     assert (repository.folder / LOG).read_bytes() == BASE
 
 
 def test_a_log_that_is_nowhere(repository: Repository) -> None:
-    from pathlib import Path
-
-    finding = refused(lambda: of_commits(repository.folder, Path("perf-changelog.yml"), None, None))
+    finding = refused(lambda: of_commits(str(repository.folder), "perf-changelog.yml", None, None))
     assert (finding.rule, finding.fix) == ("changelog-missing", f"did you mean {LOG}?")
 
 
@@ -306,7 +302,10 @@ def test_something_else_in_its_place(repository: Repository, tmp_path: Path, kin
     repository.git("mv", LOG, "real.yaml")
     if kind == "symbolic link":
         (repository.folder / LOG).symlink_to("real.yaml")
-        assert refused(lambda: of_worktree(repository.folder, repository.folder / LOG, "main")).rule == "git-kind"
+        assert (
+            refused(lambda: of_worktree(str(repository.folder), str(repository.folder / LOG), "main")).rule
+            == "git-kind"
+        )
     elif kind == "submodule":
         other = Repository(tmp_path / "other")
         other.commit(b"x", "x")
@@ -314,7 +313,7 @@ def test_something_else_in_its_place(repository: Repository, tmp_path: Path, kin
     else:
         repository.write(b"x", f"{LOG}/x")
     repository.commit()
-    finding = refused(lambda: of_commits(repository.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(repository.folder), None, None, None))
     assert finding.rule == "git-kind"
     assert kind in finding.message
     assert str(finding.span) == f"HEAD:{LOG}"
@@ -324,10 +323,10 @@ def test_a_log_of_200_mb_is_refused_unread(repository: Repository, monkeypatch: 
     with (repository.folder / LOG).open("r+b") as stream:
         stream.truncate(200_000_000)
     repository.commit()
-    finding = refused(lambda: of_commits(repository.folder, None, None, None))
+    finding = refused(lambda: of_commits(str(repository.folder), None, None, None))
     assert finding.rule == "file-too-large"
     assert "200 MB" in finding.message
     monkeypatch.chdir(repository.folder)
-    assert refused(lambda: of_worktree(repository.folder, None, None)).rule == "file-too-large"
-    path = repository.folder / LOG
+    assert refused(lambda: of_worktree(str(repository.folder), None, None)).rule == "file-too-large"
+    path = str(repository.folder / LOG)
     assert refused(lambda: of_files(path, path)).rule == "file-too-large"
