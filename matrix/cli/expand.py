@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.cli.options import file_options, listed, terminal_width, workspace_of
+from matrix.cli.report import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -83,7 +84,7 @@ def expand(
     request = request_of(selection)
     workspace = workspace_of(masters, runners, recipes, golden)
     expansion = expand_points(workspace.configs, workspace.facts, workspace.policy, request)
-    refuse_errors(expansion)
+    tell(expansion.findings)
     return emit(expansion, style, allow_empty=allow_empty)
 
 
@@ -120,18 +121,6 @@ def _refuse_together(flags: dict[str, bool]) -> None:
     if flags["smoke"] and len(given) > 1:
         message = f"--smoke trims and evaluates by itself; it does not go with {' or '.join(given[:-1])}."
         raise click.UsageError(message)
-
-
-def refuse_errors(expansion: Expansion) -> None:
-    """Tell the warnings; refuse on errors, with the warnings among them."""
-    from matrix.errors import RefusedError
-    from matrix.findings import errors_of, in_order
-    from matrix.report.text import print_findings
-
-    if errors_of(expansion.findings):
-        raise RefusedError(expansion.findings)
-    if expansion.findings:
-        print_findings(in_order(expansion.findings), sys.stderr)
 
 
 def emit(expansion: Expansion, style: str, *, allow_empty: bool) -> int:

@@ -1,0 +1,161 @@
+"""Where each field of a row came from: the line that says it, or what it was computed from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matrix.config.fleet import Fleet
+    from matrix.config.source import Document, Map, Seq
+    from matrix.findings import Span
+    from matrix.points.point import Point
+
+__all__ = ["Source", "sources"]
+
+
+class Source(NamedTuple):
+    """``spans``: the lines that say a value, the decisive one first; ``note``: how they make it, if not plainly."""
+
+    spans: tuple[Span, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        places = ", ".join(map(str, self.spans))
+        return f"{places} ({self.note})" if places and self.note else places or self.note
+
+
+_CONFIG_FIELDS = ("image", "model", "model-prefix", "precision", "framework", "runner")
+_SIZES = ("tp", "pp", "dcp-size", "pcp-size", "attn-dp-size", "ep", "dp-attn")
+
+
+def sources(point: Point, fleet: Fleet) -> dict[str, Source]:
+    """For every field of the point's row, where it came from; a nested one as ``prefill.tp``."""
+    deployment = point.deployment
+    config, scenario, entry = deployment.config, deployment.scenario, deployment.entry
+    document = config.document
+    found: dict[str, Source] = {name: _line(document, config.node, name) for name in _CONFIG_FIELDS}
+    if deployment.on_node:
+        label = found["runner"].spans
+        found["runner"] = Source((*fleet_span(fleet, config.runner), *label), "a node of the label")
+    found["disagg"] = _line(document, config.node, "disagg")
+    for name in ("isl", "osl", "require-power"):
+        found[name] = _line(document, scenario.node, name)
+    found["spec-decoding"] = _line(document, entry.node, "spec-decoding")
+    found["srt-recipe"] = _line(document, entry.node, "srt-recipe")
+    found["conc"] = _concurrency(point)
+    found |= _topology(point)
+    found["kv-p2p-transfer"] = _line(
+        document, entry.node if "kv-p2p-transfer" in entry.node else config.node, "kv-p2p-transfer"
+    )
+    found["kv-offloading"] = _line(document, entry.node, "kv-offloading")
+    for name, holder in (("router", config.node), ("kv-offload-backend", entry.node)):
+        node: Map | None = entry.node.get(name) or holder.get(name)
+        if node is not None:
+            found |= {f"{name}.{member}": _line(document, node, member) for member in node}
+    found["scenario-type"] = Source((document.span(scenario.node.mark),))
+    found["max-model-len"] = Source((), "isl + osl + 256")
+    found["duration"] = Source((), "an agentic run takes an hour")
+    found["total-cpu-dram-gb"] = _budget(point, fleet)
+    found["node-count"] = _nodes(point, fleet)
+    found["exp-name"] = Source((), "model-prefix, topology, conc and offloading")
+    for name in ("run-eval", "eval-framework", "eval-suite", "eval-conc", "eval-all-concs", "eval-only"):
+        found[name] = Source((), "the eval policy")
+    found["id"] = Source((), "config key, scenario, topology, conc, variant")
+    found["name"] = Source((), "for people")
+    found["config-key"] = Source((document.span(config.mark),))
+    found["recipe"] = _recipe(point)
+    found["recipe-fingerprint"] = Source((), "sha256 of the row without conc and exp-name")
+    found["digest"] = Source((), "sha256 of the row, the resolved recipe, its golden value, patches and pin")
+    named: dict[str, Source] = {}
+    for name, value in point.row().items():
+        if isinstance(value, dict):
+            named |= {f"{name}.{member}": found[f"{name}.{member}"] for member in value}
+        else:
+            named[name] = found[name]
+    return named
+
+
+def fleet_span(fleet: Fleet, label: str) -> tuple[Span, ...]:
+    """The line of a label's hardware record, or of the label itself."""
+    root: Map = fleet.document.root
+    clusters, hardware, labels = root.get("clusters", {}), root.get("hardware", {}), root["labels"]
+    bare = label.removeprefix("cluster:")
+    if label.startswith("cluster:") and bare in clusters:
+        return (fleet.document.of_key(clusters, bare),)
+    if label in hardware:
+        return (fleet.document.of_key(hardware, label),)
+    return (fleet.document.of_key(labels, label),) if label in labels else ()
+
+
+def _line(document: Document, node: Map, key: str) -> Source:
+    return Source((document.of_value(node, key),)) if key in node else Source((), "default")
+
+
+def _concurrency(point: Point) -> Source:
+    entry, document = point.deployment.entry, point.deployment.config.document
+    node = entry.node
+    if entry.bounds is not None:
+        start, end = document.of_value(node, "conc-start"), document.of_value(node, "conc-end")
+        return Source((start, end), "a step of this range")
+    listed = node["conc-list"]
+    return Source(tuple(document.of_value(listed, listed.index(conc)) for conc in point.concs if conc in listed))
+
+
+def _topology(point: Point) -> dict[str, Source]:
+    entry, document = point.deployment.entry, point.deployment.config.document
+    topology, node = entry.topology, entry.node
+    if isinstance(topology, SingleNode):
+        return {name: _line(document, node, name) for name in _SIZES}
+    homes = ("worker", "worker") if "worker" in node else ("prefill", "decode")
+    found: dict[str, Source] = {}
+    for role, home in zip(("prefill", "decode"), homes, strict=True):
+        members = dict.fromkeys((*node[home], "num-worker", "pp", "dcp-size", "pcp-size"))
+        found |= {f"{role}.{member}": _line(document, node[home], member) for member in members}
+    if "worker" in node:
+        found["decode.num-worker"] = Source((document.of_key(node, "worker"),), "an aggregated job has none")
+    return found
+
+
+def _budget(point: Point, fleet: Fleet) -> Source:
+    deployment = point.deployment
+    entry, scenario, document = deployment.entry, deployment.scenario, deployment.config.document
+    if scenario.kind is not ScenarioKind.AGENTIC:
+        return Source()
+    if entry.offload.mode != "dram":
+        return Source((), "no offloading to DRAM")
+    share = document.of_value(scenario.node, "dram-utilization")
+    note = "node DRAM, at most 3 TB, x dram-utilization x GPUs used / GPUs per node"
+    return Source((share, *fleet_span(fleet, deployment.config.runner)), note)
+
+
+def _nodes(point: Point, fleet: Fleet) -> Source:
+    deployment = point.deployment
+    entry, document = deployment.entry, deployment.config.document
+    if isinstance(entry.topology, Aggregated) and entry.topology.num_nodes is not None:
+        return Source((document.of_value(entry.node, "num-nodes"),))
+    if deployment.recipe is not None:
+        return Source((deployment.recipe.home(),), "nodes of the resolved recipe")
+    return Source(fleet_span(fleet, deployment.config.runner), "GPUs of the topology / GPUs per node")
+
+
+def _recipe(point: Point) -> Source:
+    return Source(tuple(_reference_spans(point)))
+
+
+def _reference_spans(point: Point) -> Iterator[Span]:
+    deployment = point.deployment
+    document, node = deployment.config.document, deployment.entry.node
+    wanted: Any = f"CONFIG_FILE={deployment.reference}"
+    if "srt-recipe" in node:
+        yield document.of_value(node, "srt-recipe")
+    for role in ("worker", "prefill", "decode"):
+        settings: Seq | None = node.get(role, {}).get("additional-settings")
+        for index, setting in enumerate(settings or ()):
+            if setting == wanted and settings is not None:
+                yield document.of_value(settings, index)
+    if deployment.recipe is not None:
+        yield deployment.recipe.home()

@@ -1,0 +1,71 @@
+"""One point whole: its row with the place of every value, and its recipe."""
+
+from __future__ import annotations
+
+from json import dumps
+from typing import TYPE_CHECKING, Any, Final
+
+from matrix.config.source import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from matrix.points.point import Point
+    from matrix.points.provenance import Source
+
+__all__ = ["point_record", "point_text", "recipe_yaml"]
+
+_SHORT: Final = 40
+"""Longer values have their origin on a line of its own."""
+
+
+def point_text(point: Point, origins: Mapping[str, Source], width: int) -> Iterator[str]:
+    """The row as lines ``field  value  # where it came from``, then the resolved recipe."""
+    values = {name: value if isinstance(value, str) else dumps(value) for name, value in _flat(point.row())}
+    names = max(map(len, values))
+    column = max(len(text) for text in values.values() if len(text) <= _SHORT)
+    for name, text in values.items():
+        origin = str(origins[name])
+        line = f"{name:{names}}  {text:{column}}" if origin else f"{name:{names}}  {text}"
+        if not origin or (len(text) <= column and len(line) + 4 + len(origin) <= width):
+            yield f"{line}  # {origin}" if origin else line
+        else:
+            yield line.rstrip()
+            yield f"{'':{names}}  # {origin}"
+    recipe = point.deployment.eval_recipe if point.eval_only else point.deployment.recipe
+    if recipe is not None:
+        yield ""
+        yield f"resolved recipe  # {recipe.home()}"
+        yield ""
+        yield from (f"    {line}" for line in recipe_yaml(recipe.data).splitlines())
+
+
+def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The row's fields, those of a nested mapping as ``prefill.tp``."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{member}", inner) for member, inner in value.items())
+        else:
+            yield name, value
+
+
+def recipe_yaml(data: Any) -> str:
+    """A resolved recipe as YAML, in the order that srtctl keeps: base first, then what the variant adds."""
+    import yaml
+
+    text: str = yaml.safe_dump(plain(data), sort_keys=False, allow_unicode=True, width=10_000)
+    return text
+
+
+def point_record(point: Point, origins: Mapping[str, Source]) -> dict[str, Any]:
+    """The same for programs."""
+    recipe = point.deployment.eval_recipe if point.eval_only else point.deployment.recipe
+    return {
+        "version": 1,
+        "row": point.row(),
+        "sources": {
+            name: {"places": [str(span) for span in origin.spans], "note": origin.note}
+            for name, origin in origins.items()
+        },
+        "recipe": plain(recipe.data) if recipe is not None else None,
+    }
