@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from matrix.config.model import Aggregated, Disaggregated
+from matrix.config.source import Map
 from matrix.findings import Finding, Related, Severity, Span
 from matrix.points.expand import survey
 from matrix.recipes.acceptance import AcceptanceRequest, drafts_of, length_for, request_of
 from matrix.recipes.draft import Engine
-from matrix.recipes.forced import given_text, leftovers
+from matrix.recipes.forced import Leftover, given_text, is_variable, leftovers
 from matrix.recipes.golden import CurveBook, GoldenError, GoldenLength
 from matrix.recipes.roles import ViewError, view_of
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from matrix.points.expand import Facts
     from matrix.recipes.curve import Curve
     from matrix.recipes.draft import Draft
-    from matrix.recipes.forced import Leftover
     from matrix.recipes.recipe import Recipe
     from matrix.recipes.roles import RecipeView
 
@@ -187,9 +187,13 @@ def _says(golden: GoldenLength | None, engine: Engine | None) -> str:
 
 
 def _hard_coded(view: RecipeView, says: str) -> Iterator[Finding]:
-    """An acceptance setting in a recipe is one cause a role, however many variables it takes."""
-    for _, group in groupby(leftovers(view), key=lambda leftover: leftover.path[:-1]):
-        found = list(group)
+    """An acceptance setting in a recipe is one cause a mapping, however many variables it takes and roles share it."""
+    told: set[Span] = set()
+    for _, group in groupby((*leftovers(view), *_launcher_variables(view)), key=lambda leftover: leftover.path[:-1]):
+        found = [leftover for leftover in group if leftover.span not in told]
+        if not found:
+            continue
+        told |= {leftover.span for leftover in found}
         names = {leftover.path[-1].replace("_", "-") for leftover in found}
         said = ", ".join(map(str, found))
         span = found[0].span
@@ -199,6 +203,18 @@ def _hard_coded(view: RecipeView, says: str) -> Iterator[Finding]:
         else:
             message = f"the recipe forces an acceptance of its own ({said}); {says}."
             yield Finding(rule="golden-hard-coded", message=message, fix=_removal(found), span=span)
+
+
+def _launcher_variables(view: RecipeView) -> Iterator[Leftover]:
+    """Variables that other launchers take a length from; no engine reads them, so injection lets them be."""
+    client = view.benchmark.get("env")
+    environments: list[tuple[tuple[str, ...], Map]] = [(("environment",), view.environment)]
+    environments += [(("roles", role.name, "env"), role.env) for role in view.roles.values()]
+    environments += [(("benchmark", "env"), client)] if isinstance(client, Map) else []
+    for path, env in environments:
+        for key, value in env.items():
+            if _FORCING.search(key) and not is_variable(key):
+                yield Leftover((*path, key), value, None, view.recipe.document.of_key(env, key))
 
 
 def _removal(found: list[Leftover]) -> str:

@@ -20,7 +20,7 @@ from matrix.recipes.recipe import Recipe
 from matrix.recipes.roles import RecipeView, Role, ViewError, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from matrix.config.model import Config, Entry, Scenario
 
@@ -221,7 +221,7 @@ def drafts_of(view: RecipeView, request: AcceptanceRequest) -> tuple[Draft, ...]
             faults.extend(_scheduler_faults(draft))
             found.append(draft)
     if faults:
-        raise GoldenError(faults)
+        raise GoldenError(_once(faults))
     return tuple(found) if found and found[0].role == generating.name else ()
 
 
@@ -262,6 +262,15 @@ def _engine_faults(view: RecipeView, generating: Role, framework: str) -> Iterat
             f"the framework {framework} is {wanted}, and role {generating.name} of the recipe runs {generating.engine}."
         )
         yield Finding(rule="golden-engine", message=message, fix="make the two agree", span=home)
+
+
+def _once(faults: list[Finding]) -> Iterable[Finding]:
+    """Without repetitions: roles often share their arguments by an anchor, and one wrong line is one cause."""
+    unique: dict[tuple[object, ...], Finding] = {}
+    for fault in faults:
+        # The message begins with "role NAME".
+        unique.setdefault((fault.rule, fault.span, fault.message.split(" ", 2)[-1]), fault)
+    return unique.values()
 
 
 def _scheduler_faults(draft: Draft) -> Iterator[Finding]:

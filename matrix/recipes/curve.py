@@ -126,7 +126,9 @@ def read_curve(path: Path) -> Curve:
     if len(models) == 1 and isinstance(models[0], str):
         modes = reader.modes(root, models[0])
     else:
-        said = f"{len(models)} model keys ({', '.join(map(str, models))})" if models else "no model key"
+        said = f"the model {models[0]}, which is no name" if len(models) == 1 else "no model key"
+        if len(models) > 1:
+            said = f"{len(models)} model keys ({', '.join(map(str, models))})"
         reader.fault(
             root,
             None,

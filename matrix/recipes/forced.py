@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     _Marks = tuple[Mark, Mark] | None
 
-__all__ = ["Change", "Leftover", "force", "given_text", "leftovers"]
+__all__ = ["Change", "Leftover", "force", "given_text", "is_variable", "leftovers"]
 
 _SGLANG: Final = "SGLANG_SIMULATE_ACC_"
 _TILERT: Final = "TILERT_SIMULATE_ACC_"
@@ -76,12 +76,12 @@ def leftovers(view: RecipeView) -> Iterator[Leftover]:
     """Every acceptance setting that the recipe has of its own, of any engine."""
     of_key = view.recipe.document.of_key
     for key, value in view.environment.items():
-        if _is_variable(key):
+        if is_variable(key):
             yield Leftover(("environment", key), value, None, of_key(view.environment, key))
     for role in view.roles.values():
         args, env = _paths(view, role)
         for key, value in role.env.items():
-            if _is_variable(key):
+            if is_variable(key):
                 yield Leftover((*env, key), value, role.name, of_key(role.env, key))
         for key, value in role.args.items():
             if _is_argument(key):
@@ -140,7 +140,8 @@ def _variables(engine: Engine, length: Decimal) -> dict[str, str]:
             return {}
 
 
-def _is_variable(name: Any) -> bool:
+def is_variable(name: Any) -> bool:
+    """Whether an environment variable forces an acceptance in some engine."""
     return isinstance(name, str) and (name.startswith((_SGLANG, _TILERT)) or name == _TRTLLM)
 
 
@@ -171,7 +172,7 @@ class _Tree:
     def variables(self, path: tuple[str, ...], env: Map, wanted: dict[str, str], marks: _Marks) -> None:
         """Make the acceptance variables of an environment exactly ``wanted``."""
         for name in env:
-            if _is_variable(name) and name not in wanted:
+            if is_variable(name) and name not in wanted:
                 self.drop((*path, name), env[name])
         for name, value in wanted.items():
             self.put((*path, name), env.get(name), value, marks)

@@ -5,58 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from matrix.config.source import Map, Seq, loads, plain
-from matrix.points.expand import survey
-from matrix.points.pipeline import expand
-from matrix.points.request import Request
-from matrix.recipes.acceptance import AcceptanceRecord, AcceptanceRequest, Reason, framework_of, inject, injector
+from matrix.config.source import plain
+from matrix.recipes.acceptance import AcceptanceRecord, AcceptanceRequest, Reason, framework_of, inject
 from matrix.recipes.draft import Engine
 from matrix.recipes.forced import leftovers
 from matrix.recipes.golden import CurveBook, GoldenError
-from matrix.recipes.recipe import Recipe, RecipeBook, parse_reference
+from matrix.recipes.recipe import Recipe
 from matrix.recipes.roles import view_of
-from matrix.workspace import Workspace, open_workspace
 from tests.golden.conftest import BookMaker, RecipeMaker
+from tests.golden.engines import CURVE, DRAFTS, FRAMEWORK, GIVEN, assert_marked, request_for
 
-CURVE = """\
-identity: {model-prefixes: [m], methods: [mtp, eagle, dspark]}
-model: {thinking_on: {1: 1.84, 2: 2.50, 3: 2.78, 6: 3}, thinking_off: {3: 1.5}}
-"""
-DRAFTS = {
-    "vllm": 'speculative-config: \'{"method": "mtp", "num_speculative_tokens": 3}\'',
-    "sglang": "speculative-algorithm: EAGLE, speculative-num-steps: 3",
-    "trtllm": "speculative_config: {decoding_type: MTP, max_draft_len: 3}",
-    "atom": "method: mtp, num-speculative-tokens: 3",
-    "tilert": "with-mtp: true, num-mtp: 3",
-}
-GIVEN: dict[str, dict[str, dict[str, Any]]] = {
-    "vllm": {
-        "args": {
-            "speculative-config": '{"method": "mtp", "num_speculative_tokens": 3,'
-            ' "rejection_sample_method": "synthetic", "synthetic_acceptance_length": 2.78}'
-        }
-    },
-    "sglang": {
-        "env": {
-            "SGLANG_SIMULATE_ACC_LEN": "2.78",
-            "SGLANG_SIMULATE_ACC_METHOD": "match-expected",
-            "SGLANG_SIMULATE_ACC_TOKEN_MODE": "real-draft-token",
-        }
-    },
-    "trtllm": {"env": {"TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS": "1.78"}},
-    "atom": {"args": {"spec-decode-acceptance-length": 2.78}},
-    "tilert": {"env": {"TILERT_SIMULATE_ACC_LEN": "2.78", "TILERT_SIMULATE_ACC_METHOD": "match-expected"}},
-}
-FRAMEWORK = {
-    "vllm": "vllm-disagg",
-    "sglang": "sglang-disagg",
-    "trtllm": "trt",
-    "atom": "atom-disagg",
-    "tilert": "tilert",
-}
 LEFTOVERS = """\
       SGLANG_SIMULATE_ACC_LEN: "8"
       SGLANG_SIMULATE_ACC_METHOD: match-expected
@@ -68,11 +27,6 @@ IDLE: dict[Reason, dict[str, Any]] = {
     Reason.NOT_AGENTIC: {"agentic": False},
     Reason.NO_SPECULATION: {"spec_decoding": "none"},
 }
-
-
-def request_for(framework: str, **more: Any) -> AcceptanceRequest:
-    fields: dict[str, Any] = {"model_prefix": "m", "framework": framework, "spec_decoding": "mtp", "agentic": True}
-    return AcceptanceRequest(**fields | more)
 
 
 def given_to(recipe: Recipe, request: AcceptanceRequest, book: CurveBook) -> tuple[dict[str, Any], AcceptanceRecord]:
@@ -260,6 +214,14 @@ def test_every_fault_of_every_role_comes_together(recipe_of: RecipeMaker, book_o
     ]
 
 
+def test_a_fault_in_arguments_that_the_roles_share_is_one(recipe_of: RecipeMaker, book_of: BookMaker) -> None:
+    text = two_roles("atom", "method: mtp", "X").replace("args: {method", "args: &a {method").replace("{X}", "*a")
+    with pytest.raises(GoldenError) as caught:
+        inject(recipe_of(text), request_for("atom"), book_of(m_mtp=CURVE))
+    (finding,) = caught.value.findings
+    assert "role decode drafts and does not say how many tokens" in finding.message
+
+
 def test_a_recipe_that_is_none_is_a_refusal_too(recipe_of: RecipeMaker, book_of: BookMaker) -> None:
     with pytest.raises(GoldenError, match="recipe-nodes"):
         inject(recipe_of("schema: 2\nengine: atom\nroles: {agg: {}}"), request_for("atom"), book_of(m_mtp=CURVE))
@@ -312,171 +274,3 @@ def test_a_framework_for_a_recipe_alone(recipe_of: RecipeMaker) -> None:
     assert framework_of(recipe_of(two_roles("trtllm", "", ""))) == "trt"
     with pytest.raises(GoldenError, match="golden-engine"):
         framework_of(recipe_of(two_roles("custom", "", "")))
-
-
-def assert_marked(node: object) -> None:
-    if isinstance(node, Map):
-        assert node.keys() == node.marks.keys()
-        for member in node.values():
-            assert_marked(member)
-    elif isinstance(node, Seq):
-        assert len(node) == len(node.marks)
-
-
-# -- laws -------------------------------------------------------------------------------------------------------------
-
-ENVIRONMENTS = st.dictionaries(st.sampled_from(["KEEP", "PORT"]), st.sampled_from(["1", "x"]), min_size=1)
-FORCED = st.sampled_from(sorted({name for given in GIVEN.values() for name in given.get("env", {})}))
-
-
-@st.composite
-def recipes(draw: st.DrawFn, *, forced: bool) -> tuple[Recipe, str]:
-    """A resolved recipe of any engine, and its framework; ``forced``: it may force acceptance of its own."""
-    engine = draw(st.sampled_from(list(Engine)))
-    names = draw(st.sampled_from([("agg",), ("prefill", "decode")]))
-    roles: dict[str, Any] = {}
-    for name in names:
-        args: dict[str, Any] = {"tp-size": 8}
-        if name != "prefill" or draw(st.booleans()):
-            args |= loads(f"{{{DRAFTS[engine]}}}".encode(), "x").root
-        role: dict[str, Any] = {"nodes": 1, "args": args}
-        if draw(st.booleans()):
-            role["env"] = draw(ENVIRONMENTS)
-        if forced and draw(st.booleans()):
-            role.setdefault("env", {})[draw(FORCED)] = "9"
-        if forced and draw(st.booleans()):
-            args["spec-decode-acceptance-length"] = 9
-        roles[name] = role
-    data: dict[str, Any] = {"schema": 2, "engine": engine.value, "roles": roles}
-    if draw(st.booleans()):
-        data["environment"] = draw(ENVIRONMENTS)
-    if forced and draw(st.booleans()):
-        data.setdefault("environment", {})[draw(FORCED)] = "9"
-    document = loads(json.dumps(plain(data)).encode(), "r.yaml")
-    return Recipe(parse_reference("r.yaml"), document.root, document, Path("r.yaml")), FRAMEWORK[engine]
-
-
-@pytest.fixture(scope="module")
-def law_book(tmp_path_factory: pytest.TempPathFactory) -> CurveBook:
-    folder = tmp_path_factory.mktemp("golden")
-    (folder / "m.yaml").write_text(CURVE, encoding="utf-8")
-    return CurveBook(folder)
-
-
-@given(sample=recipes(forced=True), idle=st.booleans())
-def test_injecting_twice_is_injecting_once(law_book: CurveBook, sample: tuple[Recipe, str], idle: bool) -> None:
-    recipe, framework = sample
-    request = request_for(framework, eval_only=idle)
-    once, first = inject(recipe, request, law_book)
-    twice, second = inject(once, request, law_book)
-    assert twice is once
-    assert second.changes == ()
-    assert (second.reason, second.length) == (first.reason, first.length)
-    assert_marked(once.data)
-
-
-@given(sample=recipes(forced=False))
-def test_taking_out_what_was_injected_gives_the_original(law_book: CurveBook, sample: tuple[Recipe, str]) -> None:
-    recipe, framework = sample
-    injected, record = inject(recipe, request_for(framework), law_book)
-    # TileRT forces decode alone, so an aggregated run of it is given nothing.
-    assert bool(record.changes) is ("decode" in recipe.data["roles"] or framework != "tilert")
-    removed, _ = inject(injected, request_for(framework, eval_only=True), law_book)
-    wanted = plain(recipe.data)
-    if framework == "vllm-disagg":
-        # What verified really before is not known any more; block is what the curves were measured beside.
-        for role in wanted["roles"].values():
-            if "speculative-config" in role["args"]:
-                spec = json.loads(role["args"]["speculative-config"]) | {"rejection_sample_method": "block"}
-                role["args"]["speculative-config"] = json.dumps(spec)
-    assert plain(removed.data) == wanted
-
-
-@given(sample=recipes(forced=True))
-def test_an_accuracy_run_keeps_no_leftover_and_changes_nothing_else(
-    law_book: CurveBook, sample: tuple[Recipe, str]
-) -> None:
-    recipe, framework = sample
-    real, record = inject(recipe, request_for(framework, eval_only=True), law_book)
-    assert list(leftovers(view_of(real))) == []
-    assert len(record.changes) == len(list(leftovers(view_of(recipe))))
-
-
-# -- cases of other people --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("case", "file", "prefix", "framework", "roles"),
-    [
-        ("C26", "recipe.yaml", "eta", "trt", {"prefill": None, "decode": "1.78"}),
-        ("C31", "recipe_atom.yaml", "theta", "atom", {"prefill": "3.01", "decode": "3.01"}),
-        ("C31", "recipe_atom.yaml", "theta", "atom-disagg", {"prefill": "3.01", "decode": "3.01"}),
-        ("C31", "recipe_asym.yaml", "kappa", "sglang", {"prefill": "2.5", "decode": "2.5"}),
-        ("C31", "recipe_prefill_plain.yaml", "kappa", "sglang", {"prefill": None, "decode": "2.99"}),
-    ],
-)
-def test_reported_cases(
-    shared: Path, case: str, file: str, prefix: str, framework: str, roles: dict[str, str | None]
-) -> None:
-    folder = shared / "cases" / case
-    recipe = RecipeBook([folder]).resolve(file)
-    injected, _ = inject(recipe, request_for(framework, model_prefix=prefix), CurveBook(folder / "golden"))
-    found: dict[str, str | None] = dict.fromkeys(roles)
-    for left in leftovers(view_of(injected)):
-        assert left.role is not None
-        if left.path[-1].endswith(("length", "LEN", "TOKENS")):
-            found[left.role] = str(left.value)
-        assert not left.path[-1].endswith("rate")
-    assert found == roles
-
-
-# -- the shipped search space -----------------------------------------------------------------------------------------
-
-SEED = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark"
-
-
-@pytest.fixture(scope="module")
-def workspace(root: Path) -> Workspace:
-    return open_workspace(str(root))
-
-
-def test_the_five_points_of_the_seed_get_3_01_on_both_roles_and_nothing_in_accuracy_runs(
-    workspace: Workspace, shipped: CurveBook
-) -> None:
-    configs = [config for config in workspace.configs if config.key == SEED]
-    groups = survey(configs, workspace.facts._replace(inject=injector(shipped))).groups
-    assert len(groups) == 5
-    for (deployment,) in groups:
-        assert deployment.golden == "3.01"
-        assert deployment.recipe is not None
-        assert deployment.eval_recipe is not None
-        lengths = [
-            (one.path[1], one.path[-1], str(one.value).rstrip("0")) for one in leftovers(view_of(deployment.recipe))
-        ]
-        assert lengths == [
-            ("prefill", "spec-decode-acceptance-length", "3.01"),
-            ("decode", "spec-decode-acceptance-length", "3.01"),
-        ]
-        assert list(leftovers(view_of(deployment.eval_recipe))) == []
-
-
-def test_a_changed_value_changes_the_digests_of_the_points_that_use_it_alone(
-    workspace: Workspace, shipped: CurveBook, tmp_path: Path
-) -> None:
-    for curve in shipped.curves:
-        text = curve.path.read_text(encoding="utf-8")
-        if curve.name == "dsv4-pro-0813-dspark":
-            assert "    3: 3.01\n" in text
-            text = text.replace("    3: 3.01\n", "    3: 3.02\n").replace("    4: 3.36\n", "    4: 3.30\n")
-        (tmp_path / curve.path.name).write_text(text, encoding="utf-8")
-
-    def digests(book: CurveBook) -> dict[str, str]:
-        facts = workspace.facts._replace(inject=injector(book))
-        points = expand(workspace.configs, facts, workspace.policy, Request()).points
-        return {point.id: point.digest for point in points}
-
-    before, after = digests(shipped), digests(CurveBook(tmp_path))
-    assert before.keys() == after.keys()
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {name for name in before if name.startswith(f"{SEED}--")}
-    assert len(changed) == 5

@@ -327,3 +327,25 @@ def test_a_length_typed_by_hand_is_set_against_the_curve(shared: Path) -> None:
     assert (refused.rule, placed(refused)) == ("golden-hard-coded", "X:18")
     for said in ("SYNTHETIC_ACCEPTANCE=true", "3.77", "theta_mtp.yaml says 2.49 for thinking_on and 3 draft tokens"):
         assert said in refused.message
+
+
+def test_settings_that_the_roles_share_are_one_cause(check: Check) -> None:
+    shared_args = RECIPE.replace(
+        "args: {method: dspark, num-speculative-tokens: 3}\n  decode",
+        "args: &args {method: dspark, num-speculative-tokens: 3, spec-decode-acceptance-length: 3.01}\n  decode",
+    ).replace("args: {method: dspark, num-speculative-tokens: 3}\n    env", "args: *args\n    env")
+    found = check(**{"recipes/m": shared_args})
+    assert [(finding.rule, placed(finding)) for finding in found] == [("golden-hard-coded", "m:8 master:14")]
+
+
+@pytest.mark.parametrize("home", ["environment", "benchmark", "role"])
+def test_a_launcher_s_variable_is_told_wherever_it_stands(check: Check, home: str) -> None:
+    variable = 'SYNTHETIC_ACCEPTANCE_LENGTH: "3.77"'
+    edit = {
+        "environment": ("recipes/m", 'environment: {KEEP: "1"}', f"environment: {{{variable}}}"),
+        "benchmark": ("recipes/m", "name: m\n", f"name: m\nbenchmark: {{env: {{{variable}}}}}\n"),
+        "role": ("recipes/m", '    env: {KEEP: "1"}', f"    env: {{{variable}}}"),
+    }[home]
+    (finding,) = check(edit)
+    assert finding.rule == "golden-hard-coded"
+    assert "SYNTHETIC_ACCEPTANCE_LENGTH: 3.77); m.yaml says 3.01" in finding.message

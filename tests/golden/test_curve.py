@@ -83,6 +83,7 @@ def identity(text: str) -> str:
         ("identity: {model-prefixes: [m], methods: [mtp]}\n", "golden-model", "1:1", "no model key"),
         ("m: 3\n", "golden-model", "1:4", "m is 3"),
         ("m: {}\n", "golden-model", "1:4", "mapping of thinking modes"),
+        ("3: {thinking_on: {1: 1.5}}\n", "golden-model", "1:1", "the model 3, which is no name"),
         ("m: {thinking: {1: 1.5}}\n", "golden-thinking", "1:5", "did you mean thinking_on"),
         (levels("[1.5]"), "golden-level", "1:18", "thinking_on is a list"),
         (levels("{}"), "golden-level", "1:18", "mapping of draft lengths"),
