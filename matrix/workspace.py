@@ -1,19 +1,26 @@
 """``load``: the files of a repository, read and validated. The one place where expansion meets the disk."""
 
+# ruff: noqa: PTH113, PTH118 - paths are strings here, see settings
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from os.path import isfile, join
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from matrix.config.settings import Settings, find_settings
 from matrix.points.evals import EvalPolicy
 from matrix.points.expand import Facts
+from matrix.points.point import Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matrix.config.model import Config
+    from matrix.points.expand import Inject
 
 __all__ = ["Workspace", "open_workspace"]
+
+_SERIES: Final = "runners/srt-slurm/patches/series.yaml"
 
 
 class Workspace(NamedTuple):
@@ -48,7 +55,8 @@ def open_workspace(
         from matrix.recipes.recipe import RecipeBook
 
         book = RecipeBook(settings.recipes)
-    return Workspace(settings, configs, Facts(load_fleet(runners), book), _policy(settings))
+    facts = Facts(load_fleet(runners), book, _stack(settings), _inject(settings) if book else None)
+    return Workspace(settings, configs, facts, _policy(settings))
 
 
 def _require(settings: Settings) -> str:
@@ -72,6 +80,28 @@ def _require(settings: Settings) -> str:
         )
         for what, usual, option in wanted
     )
+
+
+def _inject(settings: Settings) -> Inject | None:
+    """What gives a recipe its golden acceptance length; nothing where there are no curves."""
+    if settings.golden is None:
+        return None
+    from matrix.recipes.acceptance import injector
+    from matrix.recipes.golden import CurveBook
+
+    return injector(CurveBook(settings.golden))
+
+
+def _stack(settings: Settings) -> Stack:
+    """Pin and patches of the vendored srt-slurm; nothing where the repository has none."""
+    name = join(settings.root or "", _SERIES)
+    if settings.root is None or not isfile(name):
+        return Stack()
+    from matrix.config.source import load
+
+    series = load(name, what="patch series").root
+    patches = sorted((patch["file"], patch["sha256"]) for patch in series.get("patches", ()))
+    return Stack(series.get("pin", ""), tuple(patches))
 
 
 def _policy(settings: Settings) -> EvalPolicy:

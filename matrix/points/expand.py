@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrix.config.model import Aggregated, Disaggregated, ScenarioKind, SingleNode
+from matrix.errors import RefusedError
 from matrix.points.budget import BudgetError, dram_budget_gb, gpus_used, topology_nodes
 from matrix.points.point import Deployment, Point, Stack
 from matrix.points.row import CONFIG_FILE
@@ -117,9 +118,7 @@ class _Surveyor:
                         nodes = self.nodes(topology, runner, config, entry)
                 known = self.gpus_per_node(config.runner)
                 gpus = gpus_used(topology, nodes, known[0] if len(known) == 1 else None)
-                injected: tuple[Recipe | None, Recipe | None, str | None] = (recipe, recipe, None)
-                if recipe is not None and self.facts.inject is not None:
-                    injected = self.facts.inject(recipe, config, scenario, entry)
+                injected = self.injected(recipe, config, scenario, entry)
                 group.append(
                     Deployment(
                         config,
@@ -212,6 +211,20 @@ class _Surveyor:
         except ViewError as error:
             self.tell(error.finding, reference, holder, config, missing=False)
         return None, None
+
+    def injected(
+        self, recipe: Recipe | None, config: Config, scenario: Scenario, entry: Entry
+    ) -> tuple[Recipe | None, Recipe | None, str | None]:
+        """Throughput recipe, accuracy recipe, golden length. Without a length the row is still right: a warning here."""
+        if recipe is None or self.facts.inject is None:
+            return recipe, recipe, None
+        try:
+            return self.facts.inject(recipe, config, scenario, entry)
+        except RefusedError as error:
+            from matrix.findings import Severity
+
+            self.findings += (finding._replace(severity=Severity.WARNING) for finding in error.findings)
+            return recipe, recipe, None
 
     def tell(self, finding: Finding, reference: str, holder: Any, config: Config, *, missing: bool) -> None:
         """Once per recipe: at the line of the master that names it, or in the recipe where that is the broken one."""
