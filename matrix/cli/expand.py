@@ -62,7 +62,13 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(short_help="Show the jobs of the search space.")
 @file_options
 @selection_options
-@click.option("--format", "style", type=click.Choice(["table", "json", "jsonl", "ids"]), default="table", help="How.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "jsonl", "ids"]),
+    default="table",
+    help="table for people, json as one array, jsonl streamed, or ids alone.",
+)
 @click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is selected.")
 def expand(
     *,

@@ -13,7 +13,7 @@ __all__ = ["show"]
 @click.argument("name", metavar="ID")
 @file_options
 @click.option("--eval", "as_eval", is_flag=True, help="As an accuracy run.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How.")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="text for people or json.")
 def show(
     *,
     name: str,

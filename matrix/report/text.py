@@ -81,7 +81,12 @@ def points_table(points: Iterable[Point], width: int) -> Iterator[str]:
             everything.add(point)
         configs += 1
         yield _clip(config.key, width)
-        yield _clip(f"  {config.model}  {config.precision}  {config.framework}  {config.runner}  {totals}", width)
+        about = f"  {config.model}  {config.precision}  {config.framework}  {config.runner}"
+        if len(about) + len(str(totals)) + 2 <= width:
+            yield f"{about}  {totals}"
+        else:
+            yield _clip(about, width)
+            yield _clip(f"  {totals}", width)
         yield from _rows(listed, width)
         yield ""
     noun = "config" if configs == 1 else "configs"
@@ -116,9 +121,9 @@ def _rows(points: Sequence[Point], width: int) -> Iterator[str]:
     used = [i for i, _ in enumerate(head) if any(row[i] not in ("", None) for row in rows)]
     dropped = [name for name in ("GPUs", "offload", "spec") if name in head]
     while True:
+        # The head goes in as a row: tabulate would widen every headed column by two.
         table = tabulate(
-            [[row[i] for i in used] for row in rows],
-            headers=[head[i] for i in used],
+            [[row[i] for i in used] for row in (head, *rows)],
             tablefmt="plain",
             disable_numparse=True,
             colalign=["right" if head[i] in ("nodes", "GPUs") else "left" for i in used],
