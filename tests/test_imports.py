@@ -19,6 +19,7 @@ FLOORS: Final = (
     ("config",),
     ("recipes", "changelog"),
     ("points",),
+    ("workspace",),
     ("checks",),
     ("plan",),
     ("answers",),

@@ -19,6 +19,8 @@ __all__ = ["finish", "main", "run"]
 _COMMANDS: Final = {
     "expand": ("matrix.cli.expand:expand", "Show the jobs of the search space."),
     "show": ("matrix.cli.show:show", "Show one point whole."),
+    "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
+    "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
 }
 
 

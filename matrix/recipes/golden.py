@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from matrix.errors import RefusedError
 from matrix.findings import Finding, Span
 from matrix.recipes.curve import WORD, Curve, DraftSampling, Thinking, read_curve, short_text
 
@@ -32,12 +33,8 @@ _KIMI_DSPARK: Final = {
 }
 
 
-class GoldenError(Exception):
+class GoldenError(RefusedError):
     """There is no golden length for this run: ``findings`` say why, all of one pass together."""
-
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self.findings: tuple[Finding, ...] = tuple(findings)
-        super().__init__("\n".join(map(str, self.findings)))
 
 
 class LookUp(NamedTuple):
