@@ -22,7 +22,6 @@ _REDIRECTING: Final = frozenset({
 })  # fmt: skip
 _SETTINGS: Final = (
     "apply.ignoreWhitespace=no",
-    "apply.whitespace=nowarn",
     "core.autocrlf=false",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",

@@ -87,12 +87,11 @@ def scratch(repository: Path, commit: str) -> Iterator[Scratch]:
     """A `Scratch` that holds the tree of a commit."""
     objects = (repository / git.text("rev-parse", "--git-path", "objects", cwd=repository)).resolve()
     with tempfile.TemporaryDirectory(prefix="patches-") as folder:
-        (Path(folder) / "objects").mkdir()
-        env = {
-            "GIT_INDEX_FILE": f"{folder}/index",
-            "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
-        }
+        # A file, not GIT_ALTERNATE_OBJECT_DIRECTORIES: that is a list, and a path may hold its separator.
+        alternates = Path(folder) / "objects" / "info" / "alternates"
+        alternates.parent.mkdir(parents=True)
+        alternates.write_text(f"{objects}\n", encoding="utf-8", errors="surrogateescape")
+        env = {"GIT_INDEX_FILE": f"{folder}/index", "GIT_OBJECT_DIRECTORY": f"{folder}/objects"}
         git.run("read-tree", commit, cwd=repository, env=env)
         yield Scratch(repository=repository, env=env)
 
@@ -294,5 +293,5 @@ def _removed_on_failure(target: Path) -> Iterator[None]:
 
 
 def _literal(paths: tuple[str, ...]) -> list[str]:
-    """Paths that git reads as they stand: a name may hold an asterisk."""
+    """Paths that git reads as they stand: a name may begin with a colon."""
     return [f":(literal){path}" for path in paths]

@@ -86,7 +86,6 @@ def refresh(folder: Path, tree: Path, name: str | None = None, *, upstream: str 
                 _refuse("patch-conflict", entry.patch.file, message, f"refresh {entry.name} first")
         before = index.tree()
         later = _later_changes(index, entries[at:], before)
-        git.run("read-tree", before, cwd=tree, env=index.env)
         git.run("add", "--all", cwd=tree, env=index.env)
         after = index.tree()
         _refuse_swallowed(index, tree, entries[at], later)

@@ -113,13 +113,16 @@ def apply(target: Path, folder: Path, repository: Path, submodule: str, allow_dr
     series = load_series(folder)
     if up_to is not None:
         series = series.up_to(up_to)
+    facts: dict[str, Any] = {}
     if target.exists():
         applied = apply_series(series, target)
     else:
         pin = read_pin(repository, submodule)
         _tell(require(pin, allow_drift=allow_drift))
         applied = patched_checkout(series, pin.folder, pin.base, target)
-    click.echo(json.dumps({"base": applied.base, "tree": applied.tree, "patches": dict(applied.patches)}, indent=2))
+        facts = {"pin": pin.commit, "modified-in-submodule": list(pin.modified)}
+    facts |= {"base": applied.base, "tree": applied.tree, "patches": dict(applied.patches)}
+    click.echo(json.dumps(facts, indent=2))
 
 
 @patches.command()

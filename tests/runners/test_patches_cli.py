@@ -69,7 +69,8 @@ def test_apply_makes_a_tree(project: Project) -> None:
     done = project.run("apply", str(project.target))
     assert done.exit_code == 0
     facts = json.loads(done.stdout)
-    assert facts["base"] == project.tool.head()
+    assert facts["base"] == facts["pin"] == project.tool.head()
+    assert facts["modified-in-submodule"] == []
     assert list(facts["patches"]) == ["10-second.patch", "9-first.patch"]
     assert Repo(project.target).state()[2] == {"f.txt": b"a\nB\nc\n", "g.txt": b"x\nY\n"}
     assert project.tool.state() == before
@@ -185,12 +186,18 @@ def test_refusals(project: Project, name: str) -> None:
 
 
 def test_allow_drift(project: Project) -> None:
+    """What is recorded is what is there; changes that are not committed are named and left behind."""
+    pinned = project.tool.head()
     project.tool.commit({"h.txt": "h\n"})
+    project.tool.write({"i.txt": "i\n"})
     done = project.run("apply", str(project.target), "--allow-drift")
     assert done.exit_code == 0
     assert "warning: pin-drift" in done.stderr
-    assert json.loads(done.stdout)["base"] == project.tool.head()
+    facts = json.loads(done.stdout)
+    assert (facts["pin"], facts["base"]) == (pinned, project.tool.head())
+    assert facts["modified-in-submodule"] == ["i.txt"]
     assert (project.target / "h.txt").exists()
+    assert not (project.target / "i.txt").exists()
 
 
 def test_faults_of_pin_and_folder_together(project: Project) -> None:
