@@ -1,0 +1,63 @@
+"""What README shows is what the commands print: each console block is run and compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+NOT_RUN = ("git clone", "make ")
+GAP = "…"
+
+
+def examples() -> list[tuple[str, list[str]]]:
+    """Each command with the lines shown below it."""
+    found: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            if not command.startswith(NOT_RUN):
+                found.append((command, shown.rstrip("\n").split("\n")))
+    return found
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether the printed lines are the shown ones, where a line of ``…`` stands for any number of lines."""
+    pattern = "\n".join(".*" if line == GAP else re.escape(line) for line in shown)
+    return re.fullmatch(pattern, "\n".join(printed), flags=re.DOTALL) is not None
+
+
+@pytest.mark.parametrize(("command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else "")
+def test_example_prints_what_readme_shows(command: str, shown: list[str]) -> None:
+    words = shlex.split(command)
+    assert words[:2] == ["python", "-m"], "README runs our modules"
+    result = subprocess.run(
+        [sys.executable, *words[1:]],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert matches(shown, result.stdout.rstrip("\n").split("\n")), result.stdout
+
+
+def test_there_are_examples_and_a_wrong_line_is_seen() -> None:
+    assert len(examples()) >= 5
+    assert matches(["a", GAP, "c"], ["a", "b", "b", "c"])
+    assert not matches(["a", GAP, "d"], ["a", "b", "c"])
+
+
+def test_every_page_that_readme_links_exists() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    assert not missing
