@@ -13,6 +13,7 @@ __all__ = ["show"]
 @click.argument("name", metavar="ID")
 @file_options
 @click.option("--eval", "as_eval", is_flag=True, help="As an accuracy run.")
+@click.option("--commands", "as_commands", is_flag=True, help="What the cluster is told: argv and environment.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="text for people or json.")
 def show(
     *,
@@ -22,18 +23,25 @@ def show(
     recipes: tuple[str, ...],
     golden: str | None,
     as_eval: bool,
+    as_commands: bool,
     style: str,
 ) -> int:
-    """Show the point with this ID: its row, the file and line of every value, and its resolved recipe."""
+    """Show the point with this ID: its row, the file and line of every value, and its resolved recipe.
+
+    With --commands: every process that the cluster would start for it, rendered without a cluster.
+    """
     from matrix.cli.report import tell
     from matrix.points.lookup import accuracy_run, find_point
     from matrix.points.provenance import sources
-    from matrix.report.show import point_record, point_text
+    from matrix.report.show import commands_text, point_record, point_text
 
     workspace = workspace_of(masters, runners, recipes, golden)
     point, findings = find_point(name, workspace.configs, workspace.facts, workspace.policy)
     tell(findings)
     point = accuracy_run(point, workspace.policy) if as_eval else point
+    if as_commands:
+        click.echo(commands_text(point))
+        return 0
     origins = sources(point, workspace.facts.fleet)
     if style == "json":
         from json import dumps

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.points.provenance import Source
 
-__all__ = ["point_record", "point_text", "recipe_yaml"]
+__all__ = ["commands_text", "point_record", "point_text", "recipe_yaml"]
 
 _SHORT: Final = 40
 """Longer values have their origin on a line of its own."""
@@ -55,6 +55,30 @@ def recipe_yaml(data: Any) -> str:
 
     text: str = yaml.safe_dump(plain(data), sort_keys=False, allow_unicode=True, width=10_000)
     return text
+
+
+def commands_text(point: Point) -> str:
+    """What the cluster is told to run the point.
+
+    Raises:
+        RefusedError: the point's recipe was not found, or its commands cannot be rendered.
+    """
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding
+    from matrix.recipes.commands import CommandsError, commands_of
+    from matrix.report.commands import render_text
+
+    deployment = point.deployment
+    recipe = deployment.eval_recipe if point.eval_only else deployment.recipe
+    if recipe is None:
+        named = f"its recipe {deployment.reference} was not found" if deployment.reference else "it names no recipe"
+        message = f"{point.id} has no commands to show: {named}."
+        fix = "name a recipe root with --recipes DIR" if deployment.reference else "name one with CONFIG_FILE=…"
+        raise RefusedError([Finding(rule="recipe-missing", message=message, fix=fix)])
+    try:
+        return render_text(commands_of(recipe))
+    except CommandsError as error:
+        raise RefusedError(error.findings) from None
 
 
 def point_record(point: Point, origins: Mapping[str, Source]) -> dict[str, Any]:
