@@ -31,10 +31,13 @@ _DIFF: Final = (
     "--dst-prefix=b/", "-O/dev/null",
 )  # fmt: skip
 # Faults of the folder that making a patch again mends; any other one stays in the way.
-_MENDED: Final = frozenset({"series-sha256", "series-files", "series-blob", "series-unlisted", "patch-table"})
+_MENDED: Final = frozenset(
+    {"series-sha256", "series-files", "series-blob", "series-unlisted", "series-pin", "patch-table"}
+)
 _NO_BLOB: Final = "0" * 40
 _HEADER: Final = """\
 # The vendored patches in the order of application. `python -m runners patches refresh` writes this file.
+# pin is the commit they are made for, the one that the submodule has to be at.
 # pre and post are the blob ids of a file before and after the patch, on top of the patches above it; null: no file.
 """
 
@@ -97,7 +100,7 @@ def refresh(folder: Path, tree: Path, name: str | None = None, *, upstream: str 
             after = index.tree()
             entries[position] = _made(index, entries[position], before, after)
 
-    written = _write(folder, entries)
+    written = _write(folder, base, entries)
     done, findings = read_series(folder)
     if done is None:
         raise RefusedError(findings)
@@ -216,10 +219,10 @@ def _merged(index: Scratch, ours: str, base: str, theirs: str) -> str | None:
     return blob_id.decode().strip()
 
 
-def _write(folder: Path, entries: list[Entry]) -> tuple[str, ...]:
+def _write(folder: Path, base: str, entries: list[Entry]) -> tuple[str, ...]:
     """Write what differs, the record last: a break in between is seen by the next check."""
     texts = {entry.name: entry.patch.data for entry in entries}
-    texts[SERIES_FILE] = _series_text(folder / SERIES_FILE, entries).encode()
+    texts[SERIES_FILE] = _series_text(folder / SERIES_FILE, base, entries).encode()
     written = []
     for name, data in texts.items():
         file = folder / name
@@ -238,11 +241,11 @@ def _write(folder: Path, entries: list[Entry]) -> tuple[str, ...]:
     return tuple(written)
 
 
-def _series_text(file: Path, entries: Iterable[Entry]) -> str:
+def _series_text(file: Path, base: str, entries: Iterable[Entry]) -> str:
     """``series.yaml``; every string is quoted, since a blob id may look like a number."""
     old = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
     first = next((number for number, line in enumerate(old) if not line.startswith("#")), 0)
-    lines = ["".join(old[:first]) or _HEADER, "patches:\n"]
+    lines = ["".join(old[:first]) or _HEADER, f"pin: {_quoted(base)}\n", "patches:\n"]
     for entry in entries:
         fields = {"file": entry.name, "sha256": entry.patch.sha256, "upstream": entry.upstream, "why": entry.why}
         lines.append(f"  - number: {entry.number}\n")

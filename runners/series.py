@@ -1,7 +1,8 @@
 """The folder of vendored patches: the patches in their order, ``series.yaml``, and the table of its README.
 
-``series.yaml`` records of every patch its hash, where it comes from, and the blob id of every file before and after
-it, in the order of application. A folder without it is taken as well; its patches are then judged by their context.
+``series.yaml`` records the pin that the patches are made for, and of every patch its hash, where it comes from, and the
+blob id of every file before and after it, in the order of application. So what identifies a patched tree can be read
+without git. A folder without it is taken as well; its patches are then judged by their context.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from matrix.config.source import Document
 
-__all__ = ["Blobs", "Entry", "Series", "load_series", "number_of", "read_series"]
+__all__ = ["Blobs", "Entry", "Series", "load_series", "number_of", "pin_findings", "read_series"]
 
 SERIES_FILE: Final = "series.yaml"
 TABLE_FILE: Final = "README.md"
@@ -67,6 +68,8 @@ class Series:
 
     folder: Path
     entries: tuple[Entry, ...]
+    pin: str | None = None
+    """The commit that the record was made for; None without ``series.yaml``."""
 
     @property
     def record(self) -> tuple[tuple[str, str], ...]:
@@ -97,14 +100,25 @@ def read_series(folder: Path) -> tuple[Series | None, list[Finding]]:
         return None, [Finding(rule="patches-folder", span=Span(str(folder)), message=message, fix="name the folder")]
     patches, findings = _patches(folder)
     recorded: dict[str, Entry] = {}
+    pin: str | None = None
     if (folder / SERIES_FILE).exists():
         try:
-            recorded = _Recorded(load(folder / SERIES_FILE, what="series"), patches, findings).entries()
+            reader = _Recorded(load(folder / SERIES_FILE, what="series"), patches, findings)
+            recorded, pin = reader.entries(), reader.pin()
         except RefusedError as error:
             findings.extend(error.findings)
     findings.extend(_table_findings(folder, [patch.name for patch in patches]))
     entries = [recorded.get(patch.name) or Entry(number=number_of(patch.name) or 0, patch=patch) for patch in patches]
-    return Series(folder=folder, entries=tuple(entries)), in_order(findings)
+    return Series(folder=folder, entries=tuple(entries), pin=pin), in_order(findings)
+
+
+def pin_findings(series: Series, commit: str) -> list[Finding]:
+    """Whether the record was made for the commit that is patched: digests of points go by the record."""
+    if series.pin is None or series.pin == commit:
+        return []
+    message = f"the patches are recorded for the pin {series.pin}, and the pin is {commit}."
+    fix = f"{_REFRESH} DIR, with a clone at the pin, writes the record again"
+    return [Finding(rule="series-pin", span=Span(str(series.folder / SERIES_FILE)), message=message, fix=fix)]
 
 
 def number_of(name: str) -> int | None:
@@ -200,7 +214,7 @@ class _Recorded:
                 "write 'patches:' and a list below it",
             )
             return {}
-        self.unknown(root, ("patches",))
+        self.unknown(root, ("pin", "patches"))
         entries: dict[str, Entry] = {}
         last = -1
         for index, item in enumerate(listed):
@@ -244,6 +258,20 @@ class _Recorded:
                 f"add its entry, then {_REFRESH}",
             )
         return entries
+
+    def pin(self) -> str | None:
+        """The commit at the top of the record."""
+        root = self.document.root
+        if not isinstance(root, Map):
+            return None
+        pin = root.get("pin")
+        if not _BLOB.match(str(pin)):
+            where = self.document.of_value(root, "pin") if "pin" in root else self.document.span()
+            self.refuse(
+                where, "series-pin", "pin is the whole id of the commit that the patches are made for.", _REFRESH
+            )
+            return None
+        return str(pin)
 
     def is_refused(self, name: str) -> bool:
         """Whether a patch is there although it could not be read, which is told already."""

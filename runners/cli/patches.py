@@ -75,7 +75,7 @@ def check(folder: Path, repository: Path, submodule: str, allow_drift: bool, for
     from matrix.errors import RefusedError
     from runners.patches import judge
     from runners.pin import read_pin, require
-    from runners.series import read_series
+    from runners.series import pin_findings, read_series
 
     pin = read_pin(repository, submodule)
     series, findings = read_series(folder)
@@ -85,6 +85,7 @@ def check(folder: Path, repository: Path, submodule: str, allow_drift: bool, for
         raise RefusedError([*error.findings, *findings]) from None
     if series is None:
         raise RefusedError(findings)
+    findings += pin_findings(series, pin.commit)
     judgements = judge(series, pin.folder, pin.base)
     _report(judgements, form)
     _tell(warnings)
@@ -105,10 +106,11 @@ def apply(target: Path, folder: Path, repository: Path, submodule: str, allow_dr
 
     DIR is a clean clone at the pin; where there is none yet, it is made from the submodule.
     """
+    from matrix.errors import RefusedError
     from runners.patches import apply as apply_series
     from runners.patches import patched_checkout
     from runners.pin import read_pin, require
-    from runners.series import load_series
+    from runners.series import load_series, pin_findings
 
     series = load_series(folder)
     if up_to is not None:
@@ -119,6 +121,8 @@ def apply(target: Path, folder: Path, repository: Path, submodule: str, allow_dr
     else:
         pin = read_pin(repository, submodule)
         _tell(require(pin, allow_drift=allow_drift))
+        if not allow_drift and (unlike := pin_findings(series, pin.commit)):
+            raise RefusedError(unlike)
         applied = patched_checkout(series, pin.folder, pin.base, target)
         facts = {"pin": pin.commit, "modified-in-submodule": list(pin.modified)}
     facts |= {"base": applied.base, "tree": applied.tree, "patches": dict(applied.patches)}

@@ -23,7 +23,7 @@ class Project:
         self.repo.git("submodule", "--quiet", "add", self.upstream.path.as_uri(), "tool")
         self.repo.commit({}, "pin")
         self.tool = Repo(self.repo.path / "tool")
-        self.folder = make_recorded(place / "patches", self.upstream, EDITS)
+        self.folder = make_recorded(place / "patches", self.upstream, EDITS)  # at the pin
         self.target = place / "job"
 
     def run(self, command: str, *arguments: str) -> Result:
@@ -60,6 +60,7 @@ def test_check_of_a_pin_that_has_a_patch(project: Project) -> None:
     done = project.run("check", "--format=json")
     assert done.exit_code == 1
     assert [row["verdict"] for row in json.loads(done.stdout)] == ["already in the pin", "applies"]
+    assert "series-pin" in done.stderr
     assert "fix: delete 9-first.patch, its row in the README and its entry in series.yaml" in done.stderr
     assert "conflict" not in done.output
 
@@ -198,6 +199,23 @@ def test_allow_drift(project: Project) -> None:
     assert facts["modified-in-submodule"] == ["i.txt"]
     assert (project.target / "h.txt").exists()
     assert not (project.target / "i.txt").exists()
+
+
+def test_a_record_made_for_another_pin(project: Project) -> None:
+    """The patches would apply, but every digest of a point would name the wrong pin."""
+    old = project.tool.head()
+    new = project.tool.commit({"h.txt": "h\n"})
+    project.repo.commit({}, "move the pin")
+    done = project.run("check")
+    assert done.exit_code == 1
+    assert f"recorded for the pin {old}, and the pin is {new}" in done.stderr
+    assert project.run("apply", str(project.target)).exit_code == 1
+    assert not project.target.exists()
+
+    project.tool.git("clone", "--quiet", str(project.tool.path), str(project.target))
+    assert project.run("apply", str(project.target)).exit_code == 0
+    assert project.run("refresh", str(project.target)).stderr == "written: series.yaml\n"
+    assert project.run("check").exit_code == 0
 
 
 def test_faults_of_pin_and_folder_together(project: Project) -> None:

@@ -104,7 +104,9 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "no blob id": (lambda f: edit(f, 'pre: "', 'pre: "0'), ["series-blob", "series-files"]),
     "another blob id": (lambda f: edit(f, "pre: null", f'pre: "{"1" * 40}"'), ["series-files"]),
     "file of no patch": (lambda f: edit(f, '"g.txt"', '"h.txt"'), ["series-files", "series-files"]),
-    "no list": (lambda f: (f / "series.yaml").write_text("patches: none\n"), ["series-shape"]),
+    "no pin": (lambda f: edit(f, "pin:", "pins:"), ["series-field", "series-pin"]),
+    "half a pin": (lambda f: edit(f, 'pin: "', 'pin: "x'), ["series-pin"]),
+    "no list": (lambda f: (f / "series.yaml").write_text(f'pin: "{"1" * 40}"\npatches: none\n'), ["series-shape"]),
     "no YAML": (lambda f: (f / "series.yaml").write_text("patches: [\n"), ["yaml-syntax"]),
 }
 
