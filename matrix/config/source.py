@@ -11,6 +11,7 @@ What YAML 1.1 and 1.2 read differently is refused rather than guessed: ``off``, 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from yaml.events import (
@@ -62,6 +63,9 @@ _UNCLEAR_NUMBER: Final = re.compile(
     r"[-+]?(?:0[0-9_]+|0[ob][0-7_]+|[1-9][0-9_]*_|[0-9][0-9_]*__[0-9_]*|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)\Z"
 )
 _NOT_FINITE: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+_FORBIDDEN: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_TAB_OR_COMMENT: Final = re.compile(r"\t|(?<!\S)#")
 _CORE_TAG: Final = "tag:yaml.org,2002:"
 
 
@@ -128,12 +132,10 @@ class Document:
     def written(self, mark: Mark) -> str:
         """The scalar at a mark as the file spells it, quotes and all; the slow way, for refusals."""
         if self._texts is None:
-            text = self.data.decode("utf-8")
-            offset = 1 if text.startswith("\ufeff") else 0
+            text = self.data.decode("utf-8-sig")
             events: Iterator[Any] = (event for event in _events(self.data) if event.__class__ is ScalarEvent)
             self._texts = {
-                event.start_mark.index: text[event.start_mark.index + offset : event.end_mark.index + offset]
-                for event in events
+                event.start_mark.index: text[event.start_mark.index : event.end_mark.index] for event in events
             }
         return self._texts.get(mark.index, "").strip()
 
@@ -237,7 +239,7 @@ class _Reader:
         if not data or data.isspace():
             raise self.empty("the file is empty.")
         try:
-            self.get_event = _parser(data)
+            self.get_event = _parser(data.removeprefix(BOM_UTF8))
             root = self.construct()
         except _Broken:
             raise
@@ -574,7 +576,7 @@ class _Reader:
         if isinstance(error, MarkedYAMLError):
             mark: Any = error.problem_mark or error.context_mark
             problem = (error.problem or error.context or "broken syntax").strip()
-            if "\\t" in problem or self.data.splitlines()[mark.line : mark.line + 1][:1] and self.at_tab(mark):
+            if "\\t" in problem or self.at_tab(mark):
                 message = "a tab stands where YAML wants spaces."
                 return _Broken(self.finding(mark, "yaml-tab", message, "replace the tab by spaces"))
             context = f" {error.context.strip()}" if error.context and error.problem else ""
@@ -584,31 +586,27 @@ class _Reader:
             fix = "check the indentation, quotes and brackets of this line and the one above"
             return _Broken(self.finding(mark, "yaml-syntax", f"{problem}{context}{where}.", fix))
         if isinstance(error, ReaderError):
-            text = self.data.decode("utf-8")
-            position = next((i for i, c in enumerate(text) if ord(c) < 32 and c not in "\t\r\n" or ord(c) == 127), 0)
-            before = text[:position]
-            code = ord(text[position]) if position < len(text) else 0
             from matrix.findings import Finding, Span
 
-            span = Span(self.name, before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
-            message = f"the control character U+{code:04X} cannot stand in YAML."
+            text = self.data.decode("utf-8-sig")
+            found = _FORBIDDEN.search(text)
+            lines = _BREAK.split(text[: found.start()] if found else "")
+            span = Span(self.name, len(lines), len(lines[-1]) + 1)
+            message = f"the character U+{ord(found[0]) if found else 0:04X} cannot stand in YAML."
             return _Broken(
                 Finding(rule="yaml-encoding", message=message, fix="remove it; is this a text file?", span=span)
             )
         raise error
 
     def at_tab(self, mark: Mark) -> bool:
-        lines = self.data.decode("utf-8").split("\n")
+        lines = self.data.decode("utf-8-sig").splitlines()
         line = lines[mark.line] if mark.line < len(lines) else ""
-        return (
-            line[mark.column : mark.column + 1] == "\t"
-            or line[: mark.column].strip(" ") == ""
-            and "\t" in line[: mark.column + 1]
-        )
+        before, here = line[: mark.column], line[mark.column : mark.column + 1]
+        return here == "\t" or (not before.strip() and "\t" in before)
 
     def check_tabs(self) -> None:
-        """Tabs are fine inside quotes, text blocks and comments; elsewhere they look like an indentation they are not."""
-        text = self.data.decode("utf-8")
+        """Tabs are fine in quotes, text blocks and comments; elsewhere they look like an indentation they are not."""
+        text = self.data.decode("utf-8-sig")
         inside = bytearray(len(text) + 1)
         scalars: Iterator[Any] = (event for event in _events(self.data) if event.__class__ is ScalarEvent)
         for scalar in scalars:
@@ -617,19 +615,18 @@ class _Reader:
             start, end = scalar.start_mark.index, scalar.end_mark.index
             inside[start:end] = b"\1" * (end - start)
         offset = 0
-        for number, line in enumerate(text.split("\n")):
-            column = line.find("\t")
-            while column >= 0 and (inside[offset + column] or "#" in line[:column]):
-                column = line.find("\t", column + 1)
-            if column >= 0:
-                from matrix.findings import Finding, Span
+        for number, line in enumerate(text.splitlines(keepends=True), start=1):
+            for found in _TAB_OR_COMMENT.finditer(line):
+                if inside[offset + found.start()]:
+                    continue
+                if found[0] == "\t":
+                    from matrix.findings import Finding, Span
 
-                span = Span(self.name, number + 1, column + 1)
-                fix = "replace the tab by spaces"
-                self.findings.append(
-                    Finding(rule="yaml-tab", message="a tab stands between YAML tokens.", fix=fix, span=span)
-                )
-            offset += len(line) + 1
+                    span = Span(self.name, number, found.start() + 1)
+                    message, fix = "a tab stands between YAML tokens.", "replace the tab by spaces"
+                    self.findings.append(Finding(rule="yaml-tab", message=message, fix=fix, span=span))
+                break
+            offset += len(line)
 
 
 _MAYBE_NOT_A_STRING: Final = frozenset("0123456789+-.~nNtTfFyYoO")
@@ -662,7 +659,7 @@ def _pure_parser(data: bytes) -> Callable[[], Any]:
 
 
 def _events(data: bytes) -> Iterator[Any]:
-    get_event = _parser(data)
+    get_event = _parser(data.removeprefix(BOM_UTF8))
     while (event := get_event()) is not None:
         yield event
 
