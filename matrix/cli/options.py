@@ -11,15 +11,19 @@ if TYPE_CHECKING:
 
     from matrix.workspace import Workspace
 
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # generic from click 8.5 on
+
 __all__ = ["Listed", "file_options", "terminal_width", "workspace_of"]
 
 
-class Listed(click.ParamType):
+class Listed(_ParamType):
     """Words separated by commas; the option may be repeated too."""
 
     name = "text"
 
-    def __init__(self, member: click.ParamType = click.STRING) -> None:
+    def __init__(self, member: _ParamType = click.STRING) -> None:
         self.member = member
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
@@ -35,7 +39,7 @@ def flatten(_: click.Context, __: click.Parameter, value: Any) -> tuple[Any, ...
     return tuple(word for words in value for word in words)
 
 
-def listed(*names: str, member: click.ParamType = click.STRING, **settings: Any) -> Callable[[Any], Any]:
+def listed(*names: str, member: _ParamType = click.STRING, **settings: Any) -> Callable[[Any], Any]:
     """An option that takes several words."""
     return click.option(*names, type=Listed(member), multiple=True, callback=flatten, **settings)
 

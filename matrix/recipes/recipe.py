@@ -1,9 +1,9 @@
 """Recipe file + selector -> one resolved recipe, as ``srtctl`` resolves it.
 
 A file with a top-level ``base`` is a bundle: ``override_NAME`` is deep-merged over the base, ``zip_override_NAME[N]``
-takes the N-th member of every list leaf first. Deep merge: mapping into mapping recursively, a list or scalar replaces, null
-deletes the key (never inside a list item, nor inside a mapping that the base does not have). Resolved mappings keep
-the marks of the lines their values came from.
+takes the N-th member of every list leaf first. Deep merge: mapping into mapping recursively, a list or scalar
+replaces, null deletes the key (never inside a list item, nor inside a mapping that the base does not have). Resolved
+mappings keep the marks of the lines their values came from.
 """
 
 from __future__ import annotations
