@@ -57,8 +57,8 @@ def dram_budget_gb(config: Config, scenario: Scenario, entry: Entry, fleet: Flee
         message = (
             f"the runner {config.runner} {what} in {fleet.document.name}, and kv-offloading: dram is budgeted by it."
         )
-        fix = f"add {lacks} to its record; {_near(config.runner, fleet.hardware)}"
-        raise _refusal(rule="hardware-missing", message=message, fix=fix, span=span)
+        near = f"; {_near(config.runner, fleet.hardware)}" if hardware is None else ""
+        raise _refusal(rule="hardware-missing", message=message, fix=f"add {lacks} to its record{near}", span=span)
     used = _gpus_on_node(entry.topology, gpus_per_node, config, span)
     numerator, denominator = _ratio(scenario.dram_utilization)
     bytes_used = min(mib, MAX_NODE_DRAM_MIB) * _BYTES_PER_MIB * numerator * used

@@ -164,10 +164,10 @@ class _Surveyor:
             return None
 
     def reference(self, config: Config, entry: Entry) -> tuple[str | None, Any]:
-        """The one recipe that the entry names, and the worker whose settings name it."""
+        """The one recipe that the entry names, and what holds its name: a mapping and key, or a list and index."""
         topology = entry.topology
         if isinstance(topology, SingleNode):
-            return entry.srt_recipe, None
+            return entry.srt_recipe, (entry.node, "srt-recipe")
         workers = (
             (topology.prefill, topology.decode)
             if isinstance(topology, Disaggregated)
@@ -194,7 +194,7 @@ class _Surveyor:
             )
             return None, None
         text, worker, index = named[0]
-        return text, (worker, index)
+        return text, (worker.node["additional-settings"], index)
 
     def recipe(self, reference: str, holder: Any, config: Config) -> tuple[Recipe | None, int | None]:
         if not self.facts.recipes:
@@ -233,13 +233,15 @@ class _Surveyor:
         self.told.add(reference)
         from matrix.findings import Related, Severity
 
-        place = None
-        if holder is not None:
-            worker, index = holder
-            place = config.document.of_value(worker.node["additional-settings"], index)
-        related = (Related(place, f"named by {config.key}"),) if finding.span and place else ()
-        severity = Severity.WARNING if missing else Severity.ERROR
-        self.findings.append(finding._replace(span=finding.span or place, related=related, severity=severity))
+        node, key = holder
+        place = config.document.of_value(node, key)
+        if missing:
+            told = finding._replace(span=place, severity=Severity.WARNING)
+        else:
+            told = finding._replace(span=finding.span or place, severity=Severity.ERROR)
+            if finding.span is not None:
+                told = told._replace(related=(Related(place, f"named by {config.key}"),))
+        self.findings.append(told)
 
     def report(self) -> tuple[Finding, ...]:
         if self.unread:
