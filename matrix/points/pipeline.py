@@ -34,7 +34,11 @@ class Expansion(NamedTuple):
 def expand(configs: Sequence[Config], facts: Facts, policy: EvalPolicy, request: Request) -> Expansion:
     """The points that a request selects. Refuses nothing itself: error findings do, by whoever asked."""
     filters = request.filters
-    findings = list(_unknown_keys(configs, filters.config_keys))
+    findings: list[Finding] = []
+    if filters != EVERYTHING:
+        from matrix.points.unknown import unknown_words
+
+        findings += unknown_words(configs, filters, facts.fleet)
     by_config, by_scenario, by_point = _selectors(filters)
     chosen = [config for config in configs if all(selector.admits(config) for selector in by_config)]
     found = survey(
@@ -45,7 +49,10 @@ def expand(configs: Sequence[Config], facts: Facts, policy: EvalPolicy, request:
     )
     findings += found.findings
     selection = Selection(found.groups, by_point, request.step)
-    findings += _unknown_names(selection, filters.exp_names)
+    if filters.exp_names:
+        from matrix.points.unknown import unknown_exp_names
+
+        findings += unknown_exp_names(selection, filters.exp_names)
     points: Iterable[Point] = mark_evals(selection, policy, request.evals)
     if request.smoke:
         points = _Again(smoke, points)
@@ -54,7 +61,9 @@ def expand(configs: Sequence[Config], facts: Facts, policy: EvalPolicy, request:
     if request.evals_only:
         points = _Again(only_evals, points)
     if request.ids:
-        findings += _unknown_ids(points, request.ids)
+        from matrix.points.unknown import unknown_ids
+
+        findings += unknown_ids(points, request.ids)
         points = _Again(_ByName(request.ids), points)
     distinct = Distinct(points, suspects(found.groups))
     return Expansion(distinct, (*findings, *distinct.findings), (*by_config, *by_scenario, *by_point))
@@ -97,45 +106,3 @@ class _ByName:
             name = point.id
             if name in exact or any(self.matches(pattern, name) for pattern in globs):
                 yield point
-
-
-def _unknown_keys(configs: Sequence[Config], patterns: Sequence[str]) -> Iterator[Finding]:
-    if not patterns:
-        return
-    from matrix.points.select import matches
-
-    for pattern in patterns:
-        if not any(matches(pattern, config.key) for config in configs):
-            from matrix.findings import Finding, did_you_mean
-
-            what = "the pattern matches no config key" if "*" in pattern or "?" in pattern else "no config has this key"
-            fix = did_you_mean(pattern.strip("*?"), [config.key for config in configs])
-            yield Finding(rule="config-key-unknown", message=f"--config-keys {pattern}: {what}.", fix=fix)
-
-
-def _unknown_names(points: Iterable[Point], names: Iterable[str]) -> Iterator[Finding]:
-    missing = set(names)
-    if not missing:
-        return
-    for point in points:
-        missing.discard(point.exp_name)
-    for name in sorted(missing):
-        from matrix.findings import Finding
-
-        message = f"--exp-names {name}: none of the selected points has this exp-name."
-        yield Finding(rule="exp-name-unknown", message=message, fix="see exp-name in expand --format jsonl")
-
-
-def _unknown_ids(points: Iterable[Point], wanted: Iterable[str]) -> Iterator[Finding]:
-    missing = [name for name in wanted if "*" not in name and "?" not in name]
-    if not missing:
-        return
-    names = {point.id for point in points}
-    for name in missing:
-        if name not in names:
-            from matrix.findings import Finding, did_you_mean
-
-            fix = did_you_mean(name, names)
-            if name.split("--eval")[0] in names:
-                fix = "add --evals-only: without it an accuracy run is a mark on its throughput point"
-            yield Finding(rule="point-unknown", message=f"--ids {name}: no selected point has this id.", fix=fix)
