@@ -59,20 +59,25 @@ class Distinct:
         from matrix.findings import Finding, Related, Severity
 
         first: dict[str, Point] = {}
+        told: set[tuple[int, int]] = set()
         for point in self.points:
             if id(point.deployment) not in self.suspicious:
                 continue
+            entry = point.deployment.entry
+            for conc in point.concs:
+                if entry.concurrencies.count(conc) > 1 and (id(entry), conc) not in told:
+                    told.add((id(entry), conc))
+                    yield self._repeated(point.deployment, conc, severity or Severity.WARNING)
             name = point.id
             earlier = first.setdefault(name, point)
             if earlier is point:
-                listed = point.deployment.entry.concurrencies
-                repeated = sorted({conc for conc in point.concs if listed.count(conc) > 1})
-                if point.deployment.multinode and repeated and len(listed) == len(point.concs) + len(repeated):
-                    yield self._repeated_member(point, repeated, severity or Severity.WARNING)
+                continue
+            same = earlier.digest == point.digest
+            if same and earlier.deployment is point.deployment:
                 continue
             place = self._place(point)
             related = (Related(self._place(earlier), "first here"),)
-            if earlier.digest == point.digest:
+            if same:
                 message = f"{name} is declared twice, and one job is enough."
                 fix = "remove one of the two"
                 kind = severity or Severity.WARNING
@@ -85,14 +90,17 @@ class Distinct:
                 fix = "give each its own recipe variant (CONFIG_FILE=…:override_…), topology or config key"
                 yield Finding(rule="point-conflict", message=message, fix=fix, span=place, related=related)
 
-    def _repeated_member(self, point: Point, repeated: list[int], severity: Severity) -> Finding:
+    def _repeated(self, deployment: Deployment, conc: int, severity: Severity) -> Finding:
         from matrix.findings import Finding
 
-        message = f"conc-list repeats {', '.join(map(str, repeated))}, and a concurrency is run once."
-        entry = point.deployment.entry
-        span = point.deployment.config.document.of_value(entry.node, "conc-list")
+        node = deployment.entry.node["conc-list"]
+        second = node.index(conc, node.index(conc) + 1)
         return Finding(
-            rule="point-duplicate", message=message, fix="list each concurrency once", span=span, severity=severity
+            rule="point-duplicate",
+            message=f"conc-list holds {conc} more than once, and a concurrency is run once.",
+            fix="list each concurrency once",
+            span=deployment.config.document.of_value(node, second),
+            severity=severity,
         )
 
     def _place(self, point: Point) -> Any:
