@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Place", "joined"]
 
 _LONGEST: Final = 60
+_PROPERTIES: Final = re.compile(r"\A(?:[&!]\S* )+")
+"""An anchor or a tag before a scalar."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +92,7 @@ class Place:
         if isinstance(value, Seq):
             return "a list" if value else "an empty list"
         text = " ".join(self.document.written(mark).split()) if mark is not None else ""
-        text = _printable(text or _spelled(value))
+        text = _printable(_PROPERTIES.sub("", text) or _spelled(value))
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
     def fault(

@@ -91,7 +91,7 @@ class WrittenFloat(float):
     __slots__ = ("text",)
     text: str
 
-    def __new__(cls, text: str) -> WrittenFloat:
+    def __new__(cls, text: str) -> WrittenFloat:  # noqa: D102 - the class says it
         self = super().__new__(cls, text.replace("_", ""))
         self.text = text
         return self
@@ -237,13 +237,13 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise self.broken_bytes(error) from None
         if not data or data.isspace():
-            raise self.empty("the file is empty.")
+            raise self.empty()
         try:
             self.get_event = _parser(data.removeprefix(BOM_UTF8))
             root = self.construct()
         except _Broken:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the parsers' own; what is none of theirs is raised again
             raise self.broken_syntax(error) from None
         if b"\t" in data:
             self.check_tabs()
@@ -255,7 +255,7 @@ class _Reader:
         while event.__class__ in _PREAMBLE:
             event = get_event()
         if event.__class__ is StreamEndEvent:
-            raise self.empty("the file holds only comments.")
+            raise self.empty()
         root = self.value(event, 0)
         while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
             if event.__class__ is DocumentStartEvent:
@@ -266,7 +266,7 @@ class _Reader:
 
     # The three methods below are the hot path of every command: one event each turn, no call for a scalar seen before.
 
-    def mapping(self, start: Any, depth: int) -> Map:
+    def mapping(self, start: Any, depth: int) -> Map:  # noqa: PLR0912
         self.enter(start, depth)
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
         node = Map()
@@ -467,12 +467,12 @@ class _Reader:
     def duplicate(self, node: Map, key: Any, mark: Mark) -> None:
         from matrix.findings import Related
 
-        name = "<<" if key is _MERGE else key
+        name = "<<" if key is _MERGE else key if str(key).isprintable() else repr(key)
         first = self.span(node.marks[key][0])
         self.complain(
             mark,
             "yaml-duplicate-key",
-            f"the key {name} is set twice in one mapping. A plain reader keeps the last and drops the first in silence.",
+            f"the key {name} is set twice in one mapping. A plain reader drops the first in silence.",
             f"keep one of the two (lines {first.line} and {mark.line + 1}), or rename one",
             (Related(first, "first here"),),
         )
@@ -550,9 +550,10 @@ class _Reader:
     def complain(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> None:
         self.findings.append(self.finding(mark, rule, message, fix, related))
 
-    def empty(self, message: str) -> _Broken:
+    def empty(self) -> _Broken:
         from matrix.findings import Finding, Span
 
+        message = "the file is empty." if not self.data.strip() else "the file holds only comments."
         fix = "write the content, or name another file"
         return _Broken(Finding(rule="yaml-empty", message=message, fix=fix, span=Span(self.name, 1, 1)))
 

@@ -23,9 +23,9 @@ AGGREGATED: Final = ROLES.replace("decode: {num-worker: 1", "decode: {num-worker
 EMPTY: Final = "fixed-seq-len: [{isl: 1, osl: 1, search-space: []}]"
 
 
-def config(scenarios: str, flags: str = SINGLE) -> str:
-    """A master file with one config, ``k``."""
-    return f"k: {{{HEAD}, {flags}, scenarios: {{\n  {scenarios}\n}}}}\n"
+def config(scenarios: str, flags: str = SINGLE, key: str = "k") -> str:
+    """A master file with one config."""
+    return f"{key}: {{{HEAD}, {flags}, scenarios: {{\n  {scenarios}\n}}}}\n"
 
 
 def fixed(*entries: str, flags: str = SINGLE, block: str = "isl: 8192, osl: 1024") -> str:
