@@ -91,7 +91,7 @@ def expand(
     workspace = workspace_of(masters, runners, recipes, golden)
     expansion = expand_points(workspace.configs, workspace.facts, workspace.policy, request)
     tell(expansion.findings)
-    return emit(expansion, style, allow_empty=allow_empty)
+    return emit(expansion, request, style, allow_empty=allow_empty)
 
 
 def request_of(options: dict[str, Any]) -> Request:
@@ -129,14 +129,14 @@ def _refuse_together(flags: dict[str, bool]) -> None:
         raise click.UsageError(message)
 
 
-def emit(expansion: Expansion, style: str, *, allow_empty: bool) -> int:
+def emit(expansion: Expansion, request: Request, style: str, *, allow_empty: bool) -> int:
     """Write the points; say on stderr what was selected from nothing or not looked at."""
     counted = _Counted(expansion)
     write = sys.stdout.write
     if next(iter(expansion.points), None) is None:
         if style == "json":
             write("[]\n")
-        click.echo("matrix: no point is selected; " + _why_empty(expansion), err=True)
+        click.echo("matrix: no point is selected; " + _why_empty(expansion, request), err=True)
         return 0 if allow_empty else 3
     for chunk in _chunks(_render(counted, style)):
         write(chunk)
@@ -198,6 +198,9 @@ class _Counted:
         ]
 
 
-def _why_empty(expansion: Expansion) -> str:
+def _why_empty(expansion: Expansion, request: Request) -> str:
     rules = [selector.rule for selector in expansion.selectors]
+    rules += ["--runner-node-filter"] if request.node_filter is not None else []
+    rules += ["--all-evals" if request.evals == "all" else "--evals-only"] if request.evals_only else []
+    rules += ["--ids"] if request.ids else []
     return f"nothing passes {', '.join(dict.fromkeys(rules))}" if rules else "the master configs hold none"
