@@ -107,6 +107,8 @@ class RecipeBook:
         self.roots: tuple[Path, ...] = tuple(map(Path, roots))
         self._documents: dict[str, Document | RecipeError] = {}
         self._resolved: dict[str, Recipe | RecipeError] = {}
+        self._names: list[str] | None = None
+        self._hints: dict[str, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self.roots)
@@ -185,11 +187,26 @@ class RecipeBook:
         return f"the recipe {path} does not exist. Roots searched: {roots}."
 
     def _near(self, path: str) -> str:
+        """The same file name elsewhere, else a like one in its folder, else a like folder.
+
+        Whole paths are not compared with each other: of a repository without its recipes hundreds are missing, and
+        long words that begin alike are what takes difflib longest.
+        """
         from matrix.findings import did_you_mean
 
-        names = [name for _, name in self.files()]
-        same = [name for name in names if name.endswith("/" + path.rsplit("/", 1)[-1])]
-        return f"did you mean {' or '.join(same[:3])}?" if same else did_you_mean(path, names, list_all=8)
+        if self._names is None:
+            self._names = [name for _, name in self.files()]
+        folder, _, name = path.rpartition("/")
+        same = [known for known in self._names if known.rpartition("/")[2] == name]
+        if same:
+            return f"did you mean {' or '.join(same[:3])}?"
+        siblings = [known.rpartition("/")[2] for known in self._names if known.rpartition("/")[0] == folder]
+        if siblings:
+            return f"in {folder or 'the root'}, {did_you_mean(name, siblings, list_all=4)}"
+        folders = {known.rpartition("/")[0] for known in self._names if "/" in known}
+        if folder not in self._hints:
+            self._hints[folder] = did_you_mean(folder, folders, list_all=4) if folders else "the roots hold no recipe"
+        return f"there is no folder {folder or '.'}; {self._hints[folder]}"
 
     def _resolve(self, reference: Reference) -> Recipe:
         document = self.document(reference.path)
