@@ -141,7 +141,6 @@ def test_an_alias_bomb(tmp_path: Path) -> None:
 
 MANY: Final[dict[str, tuple[str, int]]] = {
     "duplicate keys": ("k: 1\n" * 100_000, 99_999),
-    "duplicate keys below": ("k:\n" + "  a: 1\n" * 100_000, 99_999),
     "unknown keys in one config": ("k:\n" + "".join(f"  z{n}: 1\n" for n in range(100_000)), 22),
     "configs that are none": ("".join(f"k{n}: 1\n" for n in range(100_000)), 10_001),
     "wrong members of one list": (fixed(f"tp: 8, conc-list: [{', '.join(['0'] * 100_000)}]"), 10_001),
