@@ -57,7 +57,7 @@ def test_the_seed_is_told_as_its_golden_file_says(
 ) -> None:
     file = GOLDEN / f"{name}.sh"
     text = render_text(seed[name])
-    if pytestconfig.getoption("--update-golden"):
+    if pytestconfig.getoption("--update-golden", default=False):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
 
