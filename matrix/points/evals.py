@@ -146,8 +146,8 @@ class _Group(NamedTuple):
 class _Picks:
     """Per group, the concurrencies that are evaluated.
 
-    The highest eligible one; for single-node fixed lengths the upper median too. An agentic multi-node topology that has
-    none falls back to its highest concurrency, so that no topology loses its accuracy run.
+    The highest eligible one; for single-node fixed lengths the upper median too. An agentic multi-node topology that
+    has none falls back to its highest concurrency, so that no topology loses its accuracy run.
     """
 
     def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
@@ -218,7 +218,9 @@ class _Picks:
                 else (topology.prefill, topology.decode)
             )
             shape = tuple((w.replicas, w.tp, w.ep, w.dp_attn, w.pp, w.dcp, w.pcp, w.attn_dp) for w in workers)
-            return _Group(deployment.family, first_only=True, topology=(where, shape))
+            # Only agentic points fall back, so a fixed-length one must neither take the mark nor count as having it.
+            falls_back = (where, shape) if deployment.agentic else None
+            return _Group(deployment.family, first_only=True, topology=falls_back)
         w = topology.worker
         key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)
         if deployment.agentic:
