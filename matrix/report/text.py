@@ -61,7 +61,8 @@ class Totals:
         if self.gpu_hours:
             parts.append(f"{self.gpu_hours:,.0f} GPU-hours")
         if self.untimed and self.gpu_hours:
-            parts[-1] += f" ({self.untimed:,} jobs of unknown length not counted)"
+            untimed = "1 job" if self.untimed == 1 else f"{self.untimed:,} jobs"
+            parts[-1] += f" ({untimed} of unknown length not counted)"
         if self.evals:
             parts.append(f"{self.evals:,} evaluated")
         return ", ".join(parts)
