@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from matrix.cli.main import run
+from matrix.cli.options import file_options
+from matrix.cli.report import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from matrix.changelog.context import Context
     from matrix.changelog.rules import Verdict
     from matrix.findings import Finding
+    from matrix.plan.plan import Plan
     from matrix.plan.revisions import Revisions
 
-__all__ = ["changelog", "validate_main"]
+__all__ = ["changelog", "context_of", "revision_options", "revisions_of", "validate_main"]
 
 _PATH = click.Path(dir_okay=False)
 
@@ -28,8 +31,8 @@ def changelog() -> None:
     """Check, fix and merge perf-changelog.yaml, the append-only log of what was swept and why."""
 
 
-def _revision_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What both ``check`` and ``fix`` compare, and whose links are right."""
+def revision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What is compared, and whose links are right."""
     options = [
         click.option("--file", "path", type=_PATH, help="The log. [default: perf-changelog.yaml]"),
         click.option("--base-ref", metavar="REF", help="Compare with this commit. [default: where the branch began]"),
@@ -44,28 +47,35 @@ def _revision_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @changelog.command(short_help="Refuse a change to the log that could not be merged.")
-@_revision_options
+@revision_options
+@file_options
+@click.option("--base-config", "base_masters", type=_PATH, multiple=True, help="A master config of --base-file.")
 @click.option("--head-ref", metavar="REF", help="The changed commit. [default: HEAD]")
-@click.option("--worktree", is_flag=True, help="Check the file in the working tree instead of a commit.")
+@click.option("--worktree", is_flag=True, help="Check what lies in the working tree instead of a commit.")
 @click.option("--merge", "merging", is_flag=True, help="As on main: no placeholder links.")
-@click.option("--bytes-only", is_flag=True, help="Bytes, entries and links alone; no config keys.")
+@click.option("--bytes-only", is_flag=True, help="Bytes, entries and links alone; no configs.")
+@click.option(
+    "--allow-uncovered", "waivers", nargs=2, multiple=True, metavar="PATTERN REASON",
+    help="Configs that may change without an entry, and why.",
+)  # fmt: skip
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]), default="text", help="How to report.")
-def check(*, style: str, merging: bool, bytes_only: bool, **options: Any) -> int:
+def check(*, style: str, merging: bool, **options: Any) -> int:
     """Refuse a change to the log that could not be merged, with every fault and its repair.
 
-    The bare command compares HEAD with the commit where it left the default branch. A change that only corrects links
-    of old entries is right, and runs nothing.
+    The bare command compares HEAD with the commit where it left the default branch. Beyond the log itself it proves
+    the plan: keys exist, every entry runs something, and every config that changed is named by a new entry. A change
+    that only corrects links of old entries is right, and runs nothing.
     """
     from matrix.changelog.rules import check as check_rules
 
-    del bytes_only
-    revisions = _revisions(options)
-    findings, verdict = check_rules(revisions.base, revisions.head, _context(revisions, options, merging=merging))
-    return _report(findings, verdict, revisions, style)
+    revisions = revisions_of(options)
+    findings, verdict = check_rules(revisions.base, revisions.head, context_of(revisions, options, merging=merging))
+    plan, more = (None, ()) if options["bytes_only"] else _proven(revisions, verdict, options)
+    return _report([*findings, *more], verdict, revisions, plan, style)
 
 
 @changelog.command(short_help="Mend a change to the log.")
-@_revision_options
+@revision_options
 @click.option("--check", "dry", is_flag=True, help="Show the difference and exit 1 instead of writing.")
 def fix(*, dry: bool, **options: Any) -> int:
     """Mend the log in the working tree: history as the base has it, then this branch's own entries, well separated.
@@ -75,15 +85,16 @@ def fix(*, dry: bool, **options: Any) -> int:
     """
     from matrix.changelog.repair import repair
 
-    revisions = _revisions({**options, "worktree": True, "head_ref": None, "conflicts": True})
-    mended = repair(revisions.base, revisions.head, _context(revisions, options))
+    revisions = revisions_of({**options, "worktree": True, "head_ref": None, "conflicts": True})
+    mended = repair(revisions.base, revisions.head, context_of(revisions, options))
     changed = mended.data != revisions.head
     if changed and dry:
         _show_difference(revisions, mended.data)
     elif changed:
         _write(revisions.head_name, mended.data)
         click.echo("".join(f"{step}\n" for step in mended.steps), err=True, nl=False)
-    return max(_refuse(mended.findings), int(changed and dry))
+    tell(mended.findings)
+    return int(changed and dry)
 
 
 @changelog.command("merge-driver", short_help="Merge two appended logs; for git.", hidden=True)
@@ -120,7 +131,8 @@ def validate_main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(run(check, args, prog="validate_perf_changelog"))
 
 
-def _revisions(options: dict[str, Any]) -> Revisions:
+def revisions_of(options: dict[str, Any]) -> Revisions:
+    """What the options compare."""
     from matrix.config.settings import find_settings
     from matrix.plan.revisions import USUAL_NAME, of_commits, of_files, of_worktree
 
@@ -140,7 +152,8 @@ def _revisions(options: dict[str, Any]) -> Revisions:
     return of_worktree(".", path, base_ref, tip_for_conflicts="conflicts" in options)
 
 
-def _context(revisions: Revisions, options: dict[str, Any], *, merging: bool = False) -> Context:
+def context_of(revisions: Revisions, options: dict[str, Any], *, merging: bool = False) -> Context:
+    """Whose links are right for the compared revisions."""
     from matrix.changelog.context import DEFAULT_REPOSITORY, Context, Stage
     from matrix.config.settings import find_settings
 
@@ -157,78 +170,42 @@ def _context(revisions: Revisions, options: dict[str, Any], *, merging: bool = F
     )
 
 
-# -- reports -----------------------------------------------------------------------------------------------------------
+def _proven(revisions: Revisions, verdict: Verdict, options: dict[str, Any]) -> tuple[Plan | None, tuple[Finding, ...]]:
+    """The plan of a log that can be read, and what refuses it."""
+    log = verdict.log
+    if log is None or (log.findings and not log.entries):
+        return None, ()
+    from matrix.errors import RefusedError
+    from matrix.plan.proof import prove
+    from matrix.plan.snapshot import Named
+
+    named = Named(options["masters"], options["runners"], options["recipes"], options["golden"])
+    for pattern, reason in options["waivers"]:
+        click.echo(f"{pattern} may change without an entry: {reason}", err=True)
+    try:
+        return prove(revisions, verdict, named, base_masters=options["base_masters"], waivers=options["waivers"])
+    except RefusedError as error:
+        return None, error.findings
 
 
-def _report(findings: Sequence[Finding], verdict: Verdict, revisions: Revisions, style: str) -> int:
+def _report(findings: Sequence[Finding], verdict: Verdict, revisions: Revisions, plan: Plan | None, style: str) -> int:
     """What the check found: for people on stderr, for programs on stdout."""
-    from matrix.findings import errors_of
+    from matrix.report.changelog import annotation, summary, verdict_record
 
-    hint = revisions.hint() if errors_of(findings) else None
+    refused = any(finding.severity == "error" for finding in findings)
+    hint = revisions.hint() if refused else None
     told = [*findings, *([hint] if hint else [])]
     if style == "json":
-        _print_json(told, verdict)
+        from json import dumps
+
+        click.echo(dumps(verdict_record(verdict, told, plan)))
     elif style == "github":
         for finding in told:
-            click.echo(_annotation(finding))
+            click.echo(annotation(finding))
     else:
-        _refuse(told)
-    if not errors_of(findings) and style == "text":
-        click.echo(_summary(verdict, revisions))
-    return 1 if errors_of(findings) else 0
-
-
-def _refuse(findings: Sequence[Finding]) -> int:
-    from matrix.findings import errors_of
-
-    if findings:
-        from matrix.report.text import print_findings
-
-        print_findings(findings, sys.stderr)
-    return 1 if errors_of(findings) else 0
-
-
-def _summary(verdict: Verdict, revisions: Revisions) -> str:
-    from matrix.changelog.rules import Change
-
-    where = f"{revisions.head_name} against {revisions.base_name}"
-    count = len(verdict.additions) or len(verdict.corrections)
-    match verdict.change:
-        case Change.ADDITIONS:
-            noun = "entry" if count == 1 else "entries"
-            return f"{where}: {count} {noun} added. Bytes, fields and links are right; config keys were not checked."
-        case Change.CORRECTIONS:
-            noun = "link" if count == 1 else "links"
-            return f"{where}: {count} {noun} corrected, nothing to run."
-        case _:
-            return f"{where}: the log is the same, nothing to check."
-
-
-def _print_json(findings: Sequence[Finding], verdict: Verdict) -> None:
-    from json import dumps
-
-    from matrix.report.json import finding_record
-
-    record = {
-        "version": 1,
-        "change": verdict.change.value,
-        "additions": [{"number": entry.number, "line": entry.line} for entry in verdict.additions],
-        "corrections": [
-            {"number": one.number, "line": one.line, "old": one.old, "new": one.new} for one in verdict.corrections
-        ],
-        "findings": [finding_record(finding) for finding in findings],
-    }
-    click.echo(dumps(record))
-
-
-def _annotation(finding: Finding) -> str:
-    """A finding as a workflow command of GitHub Actions; its text is escaped as those commands want it."""
-    escaped = f"{finding.message} fix: {finding.fix}".replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    place = ""
-    if finding.span is not None:
-        file = finding.span.file.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
-        place = f" file={file},line={finding.span.line},col={finding.span.column},title={finding.rule}"
-    return f"::{finding.severity}{place}::{escaped}"
+        tell(told)
+        click.echo(summary(verdict, revisions, plan, "no master config was read"))
+    return int(refused)
 
 
 def _show_difference(revisions: Revisions, data: bytes) -> None:

@@ -195,6 +195,36 @@ class History:
             raise _refuse(message, "git-object", "git fetch --refetch origin", f"{revision.name}:{path}")
         return Version(revision, path, found[1].data)
 
+    def files(self, revision: Revision, path: str, *, limit: int = MAX_BYTES) -> Iterator[tuple[str, int, bytes]]:
+        """Path, mode and content of a file, or of every file and symbolic link below a folder; nothing if absent.
+
+        Raises:
+            RefusedError: one is larger than ``limit`` bytes.
+        """
+        found = self._entry(revision, path)
+        if found is None:
+            return
+        waiting = [(path, *found)]
+        while waiting:
+            name, mode, oid = waiting.pop()
+            if mode == 0o040000:
+                members = self._tree(oid).items()
+                waiting += (
+                    (f"{name}/{member.decode('utf-8', 'surrogateescape')}", *entry) for member, entry in members
+                )
+            elif mode != 0o160000 and (blob := self._read(oid, limit=limit, name=f"{revision.name}:{name}")):
+                yield name, mode, blob[1].data
+
+    def _entry(self, revision: Revision, path: str) -> tuple[int, str] | None:
+        """Mode and id of what stands at a path."""
+        mode, oid = 0o040000, f"{revision.commit}^{{tree}}"
+        for part in path.encode().split(b"/"):
+            entry = self._tree(oid).get(part) if mode == 0o040000 else None
+            if entry is None:
+                return None
+            mode, oid = entry
+        return mode, oid
+
     def pair(self, base: Revision, head: Revision, path: str, *, limit: int = MAX_BYTES) -> tuple[Version, Version]:
         """A file at two revisions, which it must not have been renamed between.
 

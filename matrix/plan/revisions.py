@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matrix.findings import Finding
     from matrix.plan.history import History, Revision
 
-__all__ = ["USUAL_NAME", "Revisions", "of_commits", "of_files", "of_worktree"]
+__all__ = ["USUAL_NAME", "Revisions", "of_commits", "of_files", "of_worktree", "place_in"]
 
 USUAL_NAME: Final = "perf-changelog.yaml"
 
@@ -67,7 +67,7 @@ def of_commits(folder: str, path: str | None, base_ref: str | None, head_ref: st
     with History(folder) as history:
         head = history.revision(head_ref or "HEAD")
         base = history.revision(base_ref) if base_ref else history.merge_base(history.default_branch(), head)
-        before, after = history.pair(base, head, _place(history, path))
+        before, after = history.pair(base, head, place_in(history, path))
         behind = bool(base_ref) and before.data != after.data and not history.holds(head, base)
     return Revisions(before.data or b"", after.data or b"", before.name, after.path, base, head, behind)
 
@@ -93,7 +93,7 @@ def of_worktree(folder: str, path: str | None, base_ref: str | None, *, tip_for_
             base = history.default_branch()
             if not (tip_for_conflicts and b"<" * 7 in head):
                 base = history.merge_base(base, history.revision("HEAD"))
-        before = history.read(base, _place(history, path))
+        before = history.read(base, place_in(history, path))
     return Revisions(before.data or b"", head, before.name, place, base)
 
 
@@ -101,8 +101,8 @@ def _is_top(folder: str) -> bool:
     return exists(join(folder, ".git"))
 
 
-def _place(history: History, path: str | None) -> str:
-    """The path from the top of the repository, as git wants it."""
+def place_in(history: History, path: str | None) -> str:
+    """A path as git wants it, from the top of the repository; the usual log without one."""
     if path is None:
         return USUAL_NAME
     if isabs(path):
@@ -114,7 +114,7 @@ def _place(history: History, path: str | None) -> str:
         fix = "name a file of the repository, or compare two files with --base-file and --head-file"
         message = "this file is outside the repository."
         raise _refuse(message, "git-outside", fix, path)
-    return name
+    return "" if name == "." else name
 
 
 def _refuse(message: str, rule: str, fix: str, path: str) -> RefusedError:
