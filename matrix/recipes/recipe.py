@@ -205,7 +205,7 @@ class RecipeBook:
             return f"in {folder or 'the root'}, {did_you_mean(name, siblings, list_all=4)}"
         folders = {known.rpartition("/")[0] for known in self._names if "/" in known}
         if folder not in self._hints:
-            self._hints[folder] = did_you_mean(folder, folders, list_all=4) if folders else "the roots hold no recipe"
+            self._hints[folder] = did_you_mean(folder, folders, list_all=4)
         return f"there is no folder {folder or '.'}; {self._hints[folder]}"
 
     def _resolve(self, reference: Reference) -> Recipe:
