@@ -8,7 +8,7 @@ from os.path import isfile, join
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from matrix.config.settings import Settings, find_settings
-from matrix.points.evals import EvalPolicy
+from matrix.points.evals import EvalPolicy, policy_of
 from matrix.points.expand import Facts
 from matrix.points.point import Stack
 
@@ -45,18 +45,17 @@ def open_workspace(
     Raises:
         RefusedError: a file is missing or broken, with every finding of all of them.
     """
-    from matrix.config.loading import load_fleet, load_masters
+    from matrix.config.loading import load_inputs
 
     settings = find_settings(start).override(masters=masters, runners=runners, recipes=recipes, golden=golden)
-    runners = _require(settings)
-    configs = load_masters(settings.masters)
+    configs, fleet, evals = load_inputs(settings.masters, _require(settings), settings.evals)
     book = None
     if settings.recipes:
         from matrix.recipes.recipe import RecipeBook
 
         book = RecipeBook(settings.recipes)
-    facts = Facts(load_fleet(runners), book, _stack(settings), _inject(settings) if book else None)
-    return Workspace(settings, configs, facts, _policy(settings))
+    facts = Facts(fleet, book, _stack(settings), _inject(settings) if book else None)
+    return Workspace(settings, configs, facts, policy_of(evals) if evals is not None else EvalPolicy())
 
 
 def _require(settings: Settings) -> str:
@@ -102,12 +101,3 @@ def _stack(settings: Settings) -> Stack:
     series = load(name, what="patch series").root
     patches = sorted((patch["file"], patch["sha256"]) for patch in series.get("patches", ()))
     return Stack(series.get("pin", ""), tuple(patches))
-
-
-def _policy(settings: Settings) -> EvalPolicy:
-    if settings.evals is None:
-        return EvalPolicy()
-    from matrix.config.loading import load_evals
-    from matrix.points.evals import policy_of
-
-    return policy_of(load_evals(settings.evals))

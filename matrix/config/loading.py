@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from matrix.config.fleet import fleet_of
 from matrix.config.model import MAX_CONCURRENCY, MAX_TOKENS, Unacceptable, configs_of
-from matrix.config.source import Map, load
+from matrix.config.source import Map, UnclearError, load
 from matrix.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def load_masters(paths: Iterable[str | Path]) -> tuple[Config, ...]:
             findings.append(_named_twice(path, first))
             continue
         try:
-            document = load(path, what="master config")
+            document = _read(path, "master config", "master")
             documents.append(document)
             configs += _accepted(document, configs_of, "master")
         except RefusedError as refused:
@@ -75,7 +75,7 @@ def load_fleet(path: str | Path) -> Fleet:
     Raises:
         RefusedError: with all findings of the file.
     """
-    return _accepted(load(path, what="runners file"), fleet_of, "runners")
+    return _accepted(_read(path, "runners file", "runners"), fleet_of, "runners")
 
 
 def load_evals(path: str | Path) -> Document:
@@ -84,7 +84,21 @@ def load_evals(path: str | Path) -> Document:
     Raises:
         RefusedError: with all findings of the file.
     """
-    return _accepted(load(path, what="eval policy"), _evals_of, "evals")
+    return _accepted(_read(path, "eval policy", "evals"), _evals_of, "evals")
+
+
+def _read(path: str | Path, what: str, kind: str) -> Document:
+    """The parsed file. Where its values are unclear, what else is wrong with it is told in the same refusal."""
+    try:
+        return load(path, what=what)
+    except UnclearError as unclear:
+        if unclear.document is None:
+            raise
+        from matrix.config.schema import Kind, explain
+
+        told = {finding.span for finding in unclear.findings}
+        more = [finding for finding in explain(unclear.document, Kind(kind)) if finding.span not in told]
+        raise RefusedError([*unclear.findings, *more]) from None
 
 
 def _kept(findings: list[Finding], load_it: Callable[[], T]) -> T | None:

@@ -26,8 +26,10 @@ from yaml.events import (
     StreamStartEvent,
 )
 
+from matrix.errors import RefusedError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from matrix.findings import Finding, Span
@@ -40,7 +42,18 @@ if TYPE_CHECKING:
         index: int
 
 
-__all__ = ["MAX_BYTES", "Document", "Map", "Seq", "WrittenFloat", "load", "loads", "plain", "read_bytes"]
+__all__ = [
+    "MAX_BYTES",
+    "Document",
+    "Map",
+    "Seq",
+    "UnclearError",
+    "WrittenFloat",
+    "load",
+    "loads",
+    "plain",
+    "read_bytes",
+]
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A configuration larger than this is refused unread; the largest real one is a hundredth of it."""
@@ -140,6 +153,14 @@ class Document:
         return self._texts.get(mark.index, "").strip()
 
 
+class UnclearError(RefusedError):
+    """A file whose values readers disagree about. ``document`` is None where its syntax is broken."""
+
+    def __init__(self, findings: Iterable[Finding], document: Document | None) -> None:
+        super().__init__(findings)
+        self.document = document
+
+
 def read_bytes(path: str | Path, *, limit: int = MAX_BYTES, what: str = "file") -> bytes:
     """The bytes of a regular file.
 
@@ -180,7 +201,8 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
     {'tp': 8, 'conc-list': [1, 1024]}
 
     Raises:
-        RefusedError: with every fault of the file, up to the first that breaks its syntax.
+        UnclearError: with every fault of the file, up to the first that breaks its syntax; and with the document where
+            the syntax is whole, so that what else is wrong can be told together with it.
     """
     reader = _Reader(data, name, integer_keys=integer_keys)
     try:
@@ -188,11 +210,10 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
     except _Broken as broken:
         reader.findings.append(broken.finding)
         root = None
+    document = Document(name, data, root)
     if reader.findings:
-        from matrix.errors import RefusedError
-
-        raise RefusedError(reader.findings)
-    return Document(name, data, root)
+        raise UnclearError(reader.findings, document if root is not None else None)
+    return document
 
 
 def plain(value: Any) -> Any:
