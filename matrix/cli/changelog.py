@@ -195,6 +195,10 @@ def _report(findings: Sequence[Finding], verdict: Verdict, revisions: Revisions,
     refused = any(finding.severity == "error" for finding in findings)
     hint = revisions.hint() if refused else None
     told = [*findings, *([hint] if hint else [])]
+    if told:
+        from matrix.findings import in_order
+
+        told = in_order(told)
     if style == "json":
         from json import dumps
 

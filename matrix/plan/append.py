@@ -57,13 +57,17 @@ def delta_of(
         message = f"append-only adds to what the base has, and the base has no config {', '.join(missing)}."
         return Delta({}, (Finding(rule="append-only-base", message=message, fix="remove append-only", span=place),))
     findings: list[Finding] = []
+    scoped = []
     for config in named:
-        findings += _outside(config, before[config.key], kinds)
+        outside = list(_outside(config, before[config.key], kinds))
+        findings += outside
+        # What moved there is told already, and would be told again of every row.
+        scoped += [] if outside else [config]
     chosen = set(kinds)
-    old = _curves(points_of(base, [before[config.key] for config in named]), chosen)
-    new = _curves(points_of(head, named), chosen)
+    old = _curves(points_of(base, [before[config.key] for config in scoped]), chosen)
+    new = _curves(points_of(head, scoped), chosen)
     findings += _moved(old, new)
-    if not old:
+    if not old and not findings:
         message = "append-only adds to an existing curve, and the selected configs have none in the base."
         findings.append(Finding(rule="append-only-base", message=message, fix="remove append-only", span=place))
     added = {

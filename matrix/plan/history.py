@@ -7,6 +7,7 @@ git programs are asked for the merge base, and, when something is refused, for w
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Self
 
@@ -90,7 +91,9 @@ class History:
         """End the git process."""
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
-                stream.close()
+                # What git did not read before it ended is still buffered; nobody waits for it.
+                with suppress(BrokenPipeError):
+                    stream.close()
         self._process.kill()
         self._process.wait()
 

@@ -88,7 +88,8 @@ def plan_change(
     findings += check_coverage(entries, head.configs, changed, waivers)
     if log is None or not entries:
         corrected = len(verdict.corrections)
-        reason = f"{corrected} links corrected, nothing to run" if corrected else "no entry was added"
+        links = "1 link" if corrected == 1 else f"{corrected} links"
+        reason = f"{links} corrected, nothing to run" if corrected else "no entry was added"
         return Plan(reason=reason), tuple(findings)
     delta = None
     appending = [entry for entry in entries if entry.append_only]
