@@ -16,7 +16,7 @@ from matrix.points.request import Request
 from matrix.points.row import CONFIG_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from matrix.config.model import Config
     from matrix.points.point import Point
@@ -25,10 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["changed_configs", "points_of"]
 
 
-def changed_configs(head: Workspace, base: Workspace) -> dict[str, str]:
-    """The changed configs of the head, each with what changed first. Removed configs are no change."""
+def changed_configs(
+    head: Workspace, base: Workspace, same_recipe: Callable[[str], bool] | None = None
+) -> dict[str, str]:
+    """The changed configs of the head, each with what changed first. Removed configs are no change.
+
+    ``same_recipe`` tells by its path whether a recipe file is the same in both; without it both are read.
+    """
+    same = same_recipe or (lambda path: _file(head, path) == _file(base, path))
+    facts = _same_facts(head, base)
     before = {config.key: config for config in base.configs}
-    suspects = [config for config in head.configs if not _same_inputs(config, before.get(config.key), head, base)]
+    suspects = [config for config in head.configs if not (facts and _same_inputs(config, before.get(config.key), same))]
     if not suspects:
         return {}
     old = _digests(base, [before[config.key] for config in suspects if config.key in before])
@@ -73,13 +80,14 @@ def _count(points: Iterable[str]) -> str:
     return "1 point" if count == 1 else f"{count} points"
 
 
-def _same_inputs(config: Config, other: Config | None, head: Workspace, base: Workspace) -> bool:
+def _same_facts(head: Workspace, base: Workspace) -> bool:
+    """Whether runners and golden curves, which points of any config rest on, are the same."""
+    return head.facts.fleet.document.root == base.facts.fleet.document.root and _same_curves(head, base)
+
+
+def _same_inputs(config: Config, other: Config | None, same_recipe: Callable[[str], bool]) -> bool:
     """Whether nothing that the config's points are made of differs; without expanding it."""
-    if other is None or config.node != other.node:
-        return False
-    if head.facts.fleet.document.root != base.facts.fleet.document.root or not _same_curves(head, base):
-        return False
-    return all(_file(head, path) == _file(base, path) for path in _recipes(config))
+    return other is not None and config.node == other.node and all(map(same_recipe, _recipes(config)))
 
 
 def _recipes(config: Config) -> Iterator[str]:

@@ -198,8 +198,22 @@ class History:
             raise _refuse(message, "git-object", "git fetch --refetch origin", f"{revision.name}:{path}")
         return Version(revision, path, found[1].data)
 
-    def files(self, revision: Revision, path: str, *, limit: int = MAX_BYTES) -> Iterator[tuple[str, int, bytes]]:
+    def id_of(self, revision: Revision, path: str) -> str | None:
+        """The id of what stands at a path: equal ids, equal content."""
+        found = self._entry(revision, path)
+        return found[1] if found else None
+
+    def is_folder(self, revision: Revision, path: str) -> bool:
+        """Whether a folder stands at a path."""
+        found = self._entry(revision, path)
+        return found is not None and found[0] == 0o040000
+
+    def files(
+        self, revision: Revision, path: str, *, without: frozenset[str] = frozenset(), limit: int = MAX_BYTES
+    ) -> Iterator[tuple[str, int, bytes]]:
         """Path, mode and content of a file, or of every file and symbolic link below a folder; nothing if absent.
+
+        ``without`` are paths below it that are passed over.
 
         Raises:
             RefusedError: one is larger than ``limit`` bytes.
@@ -210,6 +224,8 @@ class History:
         waiting = [(path, *found)]
         while waiting:
             name, mode, oid = waiting.pop()
+            if name in without:
+                continue
             if mode == 0o040000:
                 members = self._tree(oid).items()
                 waiting += (

@@ -16,7 +16,7 @@ from matrix.points.pipeline import expand
 from matrix.points.request import Filters, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matrix.changelog.entries import Entry
     from matrix.changelog.rules import Verdict
@@ -77,14 +77,18 @@ def plan_change(
     base: Workspace | None,
     options: Options = Options(),  # noqa: B008 - immutable
     waivers: Sequence[Waiver] = (),
+    same_recipe: Callable[[str], bool] | None = None,
 ) -> tuple[Plan, tuple[Finding, ...]]:
-    """The plan of a change whose log was judged, and what refuses it besides bytes."""
+    """The plan of a change whose log was judged, and what refuses it besides bytes.
+
+    ``same_recipe`` tells by its path whether a recipe file is the same in both revisions, where that is known.
+    """
     entries, log = verdict.additions, verdict.log
     before = [config.key for config in base.configs] if base else []
     findings: list[Finding] = []
     if log is not None and entries:
         findings += check_entries(entries, log, head.configs, before)
-    changed = changed_configs(head, base) if base else {}
+    changed = changed_configs(head, base, same_recipe) if base else {}
     findings += check_coverage(entries, head.configs, changed, waivers)
     if log is None or not entries:
         corrected = len(verdict.corrections)

@@ -12,11 +12,11 @@ from matrix.plan.claims import Options
 from matrix.plan.history import History
 from matrix.plan.plan import Plan, plan_change
 from matrix.plan.revisions import place_in
-from matrix.plan.snapshot import Named, Snapshot, committed
+from matrix.plan.snapshot import Named, Snapshot, committed, in_folder
 from matrix.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from matrix.changelog.rules import Verdict
@@ -71,7 +71,7 @@ def prove(
                 findings += map(_unreadable_base, error.findings[:1])
         if head is None:
             return Proof(None)
-        plan, found = plan_change(verdict, head.workspace, before, options, waivers)
+        plan, found = plan_change(verdict, head.workspace, before, options, waivers, _comparison(head, base))
         findings += found
         for snapshot in (head, base):
             findings = snapshot.label.relabel(findings) if snapshot else findings
@@ -79,8 +79,14 @@ def prove(
     return Proof(plan, tuple(findings))
 
 
+def _comparison(head: Snapshot, base: Snapshot | None) -> Callable[[str], bool] | None:
+    if base is None:
+        return None
+    return lambda path: head.stamp(path) == base.stamp(path)
+
+
 def _opened(named: Named, folder: str) -> Snapshot:
-    return Snapshot(open_workspace(folder, **named._asdict()))
+    return in_folder(open_workspace(folder, **named._asdict()))
 
 
 def _head(history: History, revisions: Revisions, named: Named, stack: ExitStack) -> tuple[Snapshot | None, Named, str]:

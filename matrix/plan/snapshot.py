@@ -6,32 +6,33 @@ and the index are not touched, and both revisions go through the one expander.
 
 from __future__ import annotations
 
+import hashlib
+import posixpath
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.config.settings import find_settings
 from matrix.config.source import MAX_BYTES
 from matrix.errors import RefusedError
+from matrix.recipes.recipe import RecipeBook
 from matrix.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matrix.findings import Finding, Span
     from matrix.plan.history import History, Revision
     from matrix.workspace import Workspace
 
-__all__ = ["Label", "Named", "Snapshot", "committed"]
+__all__ = ["Label", "Named", "Snapshot", "committed", "in_folder"]
 
-_READ: Final = (
-    "pyproject.toml",
-    "configs",
-    "benchmarks/multi_node/srt-slurm-recipes",
-    "runners/srt-slurm/patches/series.yaml",
-)
-"""What the settings name unless ``[tool.matrix]`` says otherwise."""
+_READ: Final = ("pyproject.toml", "configs", "runners/srt-slurm/patches/series.yaml")
+_RECIPES: Final = ("configs/recipes", "benchmarks/multi_node/srt-slurm-recipes")
+"""What the settings name unless ``[tool.matrix]`` says otherwise. Of recipes there are hundreds, so they wait."""
+
+_LINK: Final = 0o120000
 
 
 class Named(NamedTuple):
@@ -87,68 +88,147 @@ class Label(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A workspace, and how its paths are told."""
+    """A workspace, how its paths are told, and what stands for the content of a recipe file: equal, equal content."""
 
     workspace: Workspace
-    label: Label = Label()
+    label: Label
+    stamp: Callable[[str], str | None]
+
+
+def in_folder(workspace: Workspace) -> Snapshot:
+    """What lies in the working tree, or where a command line says."""
+
+    def stamp(path: str) -> str | None:
+        book = workspace.facts.recipes
+        place = book.locate(path) if book else None
+        if place is None:
+            return None
+        data = place.read_bytes()
+        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+    return Snapshot(workspace, Label(), stamp)
 
 
 @contextmanager
 def committed(
     history: History, revision: Revision, named: Named, *, root: str = "", label: str = ""
 ) -> Iterator[Snapshot | None]:
-    """The workspace at a commit, as long as the context lasts; recipes are read from it on demand.
+    """The workspace at a commit, as long as the context lasts. None where the commit has no master config.
 
-    ``root`` is the folder of the repository that holds the configuration; paths of ``named`` are from the top. None
-    where the commit has no master config.
+    ``root`` is the folder of the repository that holds the configuration; paths of ``named`` are from the top.
 
     Raises:
         RefusedError: what ``open_workspace`` refuses, told by the paths of the repository.
     """
     with TemporaryDirectory(prefix="matrix-") as folder:
         below = f"{root}/" if root else ""
-        wanted = [f"{below}{name}" for name in (*_READ, *_configured(history, revision, below))]
-        for path in dict.fromkeys([*wanted, *named.paths()]):
-            for name, mode, data in history.files(revision, path, limit=MAX_BYTES):
-                _lay(Path(folder, name), mode, data)
+        table = _table(history, revision, below)
+        books = [*(f"{below}{name}" for name in (*_RECIPES, *table.get("recipes", ()))), *named.recipes]
+        others = [f"{below}{name}" for name in (*_READ, *_paths(table))]
+        paper = _Paper(history, revision, folder)
+        for path in dict.fromkeys([*others, *named.paths()]):
+            if path not in books:
+                paper.lay_all(path, without=books)
+        for path in books:
+            if history.is_folder(revision, path):
+                Path(folder, path).mkdir(parents=True, exist_ok=True)
         start = f"{folder}/{root}" if root else folder
         shown = Label(folder, label)
         try:
-            settings = find_settings(start)
-            # Without configuration of its own the snapshot would take that of a folder around it.
-            held = settings.root == start and bool(settings.masters)
-            if held or named.masters:
-                files = named.placed(lambda path: f"{folder}/{path}")
-                workspace = open_workspace(start, **files._asdict())
-            else:
-                workspace = None
+            workspace = _open(start, named.placed(lambda path: f"{folder}/{path}"))
         except RefusedError as error:
             raise RefusedError(shown.relabel(error.findings)) from None
-        yield Snapshot(workspace, shown) if workspace else None
+        yield _snapshot(workspace, shown, paper) if workspace else None
 
 
-def _configured(history: History, revision: Revision, below: str) -> Iterator[str]:
-    """The paths of ``[tool.matrix]`` at the revision."""
+def _open(start: str, named: Named) -> Workspace | None:
+    settings = find_settings(start)
+    # Without configuration of its own the snapshot would take that of a folder around it.
+    held = settings.root == start and bool(settings.masters)
+    return open_workspace(start, **named._asdict()) if held or named.masters else None
+
+
+def _snapshot(workspace: Workspace, label: Label, paper: _Paper) -> Snapshot:
+    roots = [path.removeprefix(f"{paper.folder}/") for path in workspace.settings.recipes]
+    book = _Recipes(workspace.settings.recipes, roots, paper) if roots else None
+    facts = workspace.facts._replace(recipes=book)
+
+    def stamp(path: str) -> str | None:
+        return next((found for root in roots if (found := paper.history.id_of(paper.revision, f"{root}/{path}"))), None)
+
+    return Snapshot(workspace._replace(facts=facts), label, stamp)
+
+
+class _Paper:
+    """The folder that a commit is laid out in."""
+
+    def __init__(self, history: History, revision: Revision, folder: str) -> None:
+        self.history = history
+        self.revision = revision
+        self.folder = folder
+        self.laid: set[str] = set()
+
+    def lay_all(self, path: str, without: Sequence[str] = ()) -> None:
+        """A file, or every file below a folder."""
+        for name, mode, data in self.history.files(self.revision, path, without=frozenset(without), limit=MAX_BYTES):
+            self._lay(name, mode, data)
+
+    def lay(self, path: str) -> None:
+        """One file, and where it leads if it is a symbolic link."""
+        while path not in self.laid:
+            self.laid.add(path)
+            for name, mode, data in self.history.files(self.revision, path, limit=MAX_BYTES):
+                path = self._lay(name, mode, data)
+
+    def _lay(self, name: str, mode: int, data: bytes) -> str:
+        place = Path(self.folder, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if mode != _LINK:
+            place.write_bytes(data)
+            return name
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), data.decode("utf-8", "surrogateescape")))
+        if not target.startswith(("/", "..")) and not place.is_symlink():
+            place.symlink_to(posixpath.relpath(target, posixpath.dirname(name) or "."))
+        return target
+
+
+class _Recipes(RecipeBook):
+    """The recipes at a commit; a file is laid out when it is asked for."""
+
+    def __init__(self, roots: Sequence[str], inside: Sequence[str], paper: _Paper) -> None:
+        super().__init__(roots)
+        self.inside = inside
+        self.paper = paper
+
+    def locate(self, path: str) -> Path | None:
+        """See `RecipeBook.locate`."""
+        for root in self.inside:
+            self.paper.lay(f"{root}/{path}")
+        return super().locate(path)
+
+    def files(self) -> list[tuple[Path, str]]:
+        """See `RecipeBook.files`."""
+        for root in self.inside:
+            self.paper.lay_all(root)
+        return super().files()
+
+
+def _table(history: History, revision: Revision, below: str) -> dict[str, Any]:
+    """``[tool.matrix]`` at the revision; what is wrong with it is told where the settings are read."""
     data = history.read(revision, f"{below}pyproject.toml").data
     if data is None or b"[tool.matrix" not in data:
-        return
+        return {}
     import tomllib
 
     try:
-        table = tomllib.loads(data.decode("utf-8", "replace")).get("tool", {}).get("matrix", {})
+        table: dict[str, Any] = tomllib.loads(data.decode("utf-8", "replace")).get("tool", {}).get("matrix", {})
     except tomllib.TOMLDecodeError:
-        return  # told where the settings are read
-    for value in table.values():
+        return {}
+    return {key: value for key, value in table.items() if isinstance(value, (str, list))}
+
+
+def _paths(table: dict[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
         for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, str) and not path.startswith(("/", "..")):
+            if key != "recipes" and isinstance(path, str) and not path.startswith(("/", "..")):
                 yield path
-
-
-def _lay(path: Path, mode: int, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if mode == 0o120000:
-        target = data.decode("utf-8", "surrogateescape")
-        if not path.is_symlink() and not target.startswith("/"):
-            path.symlink_to(target)
-    else:
-        path.write_bytes(data)

@@ -289,3 +289,44 @@ def test_a_missing_file(validate: type) -> None:
     result = validate("--base-file", "perf-changelog.yaml", "--head-file", "nope.yaml")
     assert result.status == 1
     assert result.err.startswith("nope.yaml: file-missing: ")
+
+
+def test_a_missing_recipe_brings_the_near_names_of_the_commit(repository: Repository, validate: type) -> None:
+    commit(repository, A + multi("m", (1, "[4]", "override_a"), recipe="deep/r.yaml"), added(of("m")))
+    result = validate()
+    assert result.status == 1
+    assert "recipe-missing" in result.err
+    assert "did you mean r.yaml?" in result.err
+
+
+def test_recipes_behind_symbolic_links(repository: Repository, validate: type) -> None:
+    space = A + multi("m", (1, "[4]", "override_a"), recipe="there/r.yaml")
+    there = repository.folder / "configs" / "recipes" / "there"
+    there.mkdir(parents=True)
+    (there / "r.yaml").symlink_to("../r.yaml")
+    commit(repository, space, added(of("m")))
+    assert validate().status == 0
+
+
+def test_links_that_leave_the_repository_are_not_followed(
+    repository: Repository, validate: type, tmp_path: Path
+) -> None:
+    space = A + multi("m", (1, "[4]", "override_a"), (1, "[8]", "override_a"), recipe="away.yaml")
+    (tmp_path / "secret.yaml").write_text("token: hush\n", encoding="utf-8")
+    away = repository.folder / "configs" / "recipes" / "away.yaml"
+    away.parent.mkdir(parents=True, exist_ok=True)
+    for target in (str(tmp_path / "secret.yaml"), "../../../secret.yaml"):
+        away.unlink(missing_ok=True)
+        away.symlink_to(target)
+        commit(repository, space, added(of("m")))
+        result = validate()
+        assert result.status == 1
+        assert "recipe-missing" in result.err
+        assert "hush" not in result.err
+
+
+def test_the_repository_is_left_as_it_was(repository: Repository, planning: type, tmp_path: Path) -> None:
+    commit(repository, WIDER, added(of("a")))
+    before = sorted(path for path in tmp_path.rglob("*") if "/objects/" not in str(path))
+    assert planning().status == 0
+    assert sorted(path for path in tmp_path.rglob("*") if "/objects/" not in str(path)) == before
