@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXTRA_CONNECTORS",
+    "HOST_IP",
     "RESERVED_ARGS",
     "ROUTER_ARGS",
     "atom_faults",
@@ -38,6 +39,9 @@ ROUTER_ARGS: Final = frozenset({"backend", "host", "port", "pd-disaggregation", 
 
 EXTRA_CONNECTORS: Final = "extra-kv-connectors"
 """Role argument with KV connectors beside the generated one; no flag of the server."""
+
+HOST_IP: Final = "ATOM_HOST_IP"
+"""The variable that srtctl sets to a worker's own address."""
 
 _KV_ROLES: Final = {"prefill": "kv_producer", "decode": "kv_consumer"}
 _GENERATED: Final = "mooncake"
@@ -89,6 +93,7 @@ def atom_faults(view: RecipeView) -> Iterator[Finding]:
     """What srtctl refuses of an ATOM recipe when it loads it; nothing for another engine."""
     if engine_of(view) != "atom":
         return
+    yield from _environment_faults(view)
     for role in view.roles.values():
         yield from _argument_faults(view, role)
         yield from _connector_faults(view, role)
@@ -115,6 +120,10 @@ def _argument_faults(view: RecipeView, role: Role) -> Iterator[Finding]:
         if canonical_flag(key) not in RESERVED_ARGS:
             message = f"the argument {key} of role {role.name} is short for one that belongs to srtctl."
         yield _fault(view, "atom-reserved-arg", role.args, key, message, "remove it")
+    for key, value in role.args.items():
+        if isinstance(value, Map) and canonical_flag(key) != EXTRA_CONNECTORS:
+            message = f"the argument {key} of role {role.name} is a mapping, and no flag takes one."
+            yield _fault(view, "atom-argument-value", role.args, key, message, "write its JSON as a quoted string")
     spellings: dict[str, list[str]] = defaultdict(list)
     for key in role.args:
         spellings[canonical_flag(key)].append(key)
@@ -122,6 +131,13 @@ def _argument_faults(view: RecipeView, role: Role) -> Iterator[Finding]:
         if len(keys) > 1:
             message = f"role {role.name} has one flag in {len(keys)} spellings: {', '.join(keys)}. ATOM takes the last."
             yield _fault(view, "atom-flag-twice", role.args, keys[1], message, "keep one of them")
+
+
+def _environment_faults(view: RecipeView) -> Iterator[Finding]:
+    for env in (view.environment, *(role.env for role in view.roles.values())):
+        if HOST_IP in env:
+            message = f"{HOST_IP} is srtctl's own: each worker is told its own address."
+            yield _fault(view, "atom-reserved-env", env, HOST_IP, message, "remove it")
 
 
 def _connector_faults(view: RecipeView, role: Role) -> Iterator[Finding]:
