@@ -71,11 +71,15 @@ class EvalPolicy(NamedTuple):
 
 
 def policy_of(document: Document) -> EvalPolicy:
-    """The policy of an evals file that its schema has accepted."""
+    """The policy of an evals file that its schema has accepted.
+
+    Raises:
+        RefusedError: a model's own suite runs in the default's framework, which is what tells their ids apart.
+    """
     root = document.root
     sequence, default = root.get("sequence", {}), root.get("default", {})
     fallback = EvalPolicy()
-    return EvalPolicy(
+    policy = EvalPolicy(
         minimum_concurrency=root.get("minimum-concurrency", fallback.minimum_concurrency),
         isl=sequence.get("isl", fallback.isl),
         osl=sequence.get("osl", fallback.osl),
@@ -84,6 +88,22 @@ def policy_of(document: Document) -> EvalPolicy:
             prefix: Suite(suite["framework"], suite["suite"]) for prefix, suite in root.get("model-suites", {}).items()
         },
     )
+    shared = [prefix for prefix, suite in policy.model_suites.items() if suite.framework == policy.default.framework]
+    if shared:
+        from matrix.errors import RefusedError
+        from matrix.findings import Finding
+
+        raise RefusedError(
+            Finding(
+                rule="evals-framework",
+                message=f"model-suites.{prefix}.framework is {policy.default.framework}, the default's as well. A point"
+                " that runs both suites would have two accuracy runs with one id.",
+                fix="give the model's suite a framework name of its own",
+                span=document.of_value(root["model-suites"][prefix], "framework"),
+            )
+            for prefix in shared
+        )
+    return policy
 
 
 def mark_evals(points: Iterable[Point], policy: EvalPolicy, mode: EvalMode) -> Iterable[Point]:
