@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from matrix.points.pipeline import Expansion
     from matrix.points.point import Point
     from matrix.points.request import Request
+    from matrix.workspace import Workspace
 
 __all__ = [
-    "FLEET", "WORKER", "config", "dram", "errors", "expanded", "ids", "listed", "recipe", "request", "roles", "rows",
-    "rules", "sized", "tails", "warnings",
+    "FLEET", "WORKER", "config", "dram", "errors", "expanded", "ids", "listed", "opened", "recipe", "request", "roles",
+    "rows", "rules", "sized", "tails", "warnings",
 ]  # fmt: skip
 
 FLEET: Final = """\
@@ -118,12 +119,10 @@ def request(flags: Iterable[str]) -> Request:
     return request_of({name: value for name, value in context.params.items() if name not in files})
 
 
-def expanded(
-    *texts: str, flags: Iterable[str] = (), fleet: str = FLEET, recipes: Mapping[str, str] | None = None
-) -> Expansion:
-    """What a command line selects from master files; ``recipes`` are the texts of recipe files by path."""
-    with TemporaryDirectory() as folder:
-        root = Path(folder)
+def opened(*texts: str, fleet: str = FLEET, recipes: Mapping[str, str] | None = None, folder: str = "") -> Workspace:
+    """A workspace of master files. ``recipes`` are texts by path; they are read later, so they need a ``folder``."""
+    with TemporaryDirectory() as scratch:
+        root = Path(folder or scratch)
         names = []
         for number, text in enumerate(texts):
             names.append(str(root / f"m{number}.yaml"))
@@ -133,12 +132,20 @@ def expanded(
             file = root / "recipes" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        workspace = open_workspace(
-            folder,
+        return open_workspace(
+            str(root),
             masters=names,
             runners=str(root / "runners.yaml"),
             recipes=[str(root / "recipes")] if recipes is not None else [],
         )
+
+
+def expanded(
+    *texts: str, flags: Iterable[str] = (), fleet: str = FLEET, recipes: Mapping[str, str] | None = None
+) -> Expansion:
+    """What a command line selects from master files, all of it made."""
+    with TemporaryDirectory() as folder:
+        workspace = opened(*texts, fleet=fleet, recipes=recipes, folder=folder)
         expansion = expand(workspace.configs, workspace.facts, workspace.policy, request(flags))
         return expansion._replace(points=list(expansion.points))
 
