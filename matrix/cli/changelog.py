@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from matrix.changelog.context import Context
     from matrix.changelog.rules import Verdict
     from matrix.findings import Finding
+    from matrix.plan.claims import Options
     from matrix.plan.plan import Plan
     from matrix.plan.revisions import Revisions
 
-__all__ = ["changelog", "context_of", "revision_options", "revisions_of", "validate_main"]
+__all__ = ["changelog", "judge", "proof_options", "revisions_of", "validate_main"]
 
 _PATH = click.Path(dir_okay=False)
 
@@ -46,32 +47,38 @@ def revision_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a change is proven by: the configs of both its revisions."""
+    options = [
+        click.option("--base-config", "base_masters", type=_PATH, multiple=True, help="Master config of --base-file."),
+        click.option("--head-ref", metavar="REF", help="The changed commit. [default: HEAD]"),
+        click.option("--worktree", is_flag=True, help="Take what lies in the working tree instead of a commit."),
+        click.option("--merge", "merging", is_flag=True, help="As on main: no placeholder links."),
+        click.option(
+            "--allow-uncovered", "waivers", nargs=2, multiple=True, metavar="PATTERN REASON",
+            help="Configs that may change without an entry, and why.",
+        ),
+    ]  # fmt: skip
+    command = file_options(command)
+    for option in reversed(options):
+        command = option(command)
+    return revision_options(command)
+
+
 @changelog.command(short_help="Refuse a change to the log that could not be merged.")
-@revision_options
-@file_options
-@click.option("--base-config", "base_masters", type=_PATH, multiple=True, help="A master config of --base-file.")
-@click.option("--head-ref", metavar="REF", help="The changed commit. [default: HEAD]")
-@click.option("--worktree", is_flag=True, help="Check what lies in the working tree instead of a commit.")
-@click.option("--merge", "merging", is_flag=True, help="As on main: no placeholder links.")
+@proof_options
 @click.option("--bytes-only", is_flag=True, help="Bytes, entries and links alone; no configs.")
-@click.option(
-    "--allow-uncovered", "waivers", nargs=2, multiple=True, metavar="PATTERN REASON",
-    help="Configs that may change without an entry, and why.",
-)  # fmt: skip
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]), default="text", help="How to report.")
-def check(*, style: str, merging: bool, **options: Any) -> int:
+def check(*, style: str, bytes_only: bool, **options: Any) -> int:
     """Refuse a change to the log that could not be merged, with every fault and its repair.
 
     The bare command compares HEAD with the commit where it left the default branch. Beyond the log itself it proves
     the plan: keys exist, every entry runs something, and every config that changed is named by a new entry. A change
     that only corrects links of old entries is right, and runs nothing.
     """
-    from matrix.changelog.rules import check as check_rules
-
     revisions = revisions_of(options)
-    findings, verdict = check_rules(revisions.base, revisions.head, context_of(revisions, options, merging=merging))
-    plan, more = (None, ()) if options["bytes_only"] else _proven(revisions, verdict, options)
-    return _report([*findings, *more], verdict, revisions, plan, style)
+    findings, verdict, plan = judge(revisions, options, bytes_only=bytes_only)
+    return _report(findings, verdict, revisions, plan, style)
 
 
 @changelog.command(short_help="Mend a change to the log.")
@@ -170,22 +177,34 @@ def context_of(revisions: Revisions, options: dict[str, Any], *, merging: bool =
     )
 
 
-def _proven(revisions: Revisions, verdict: Verdict, options: dict[str, Any]) -> tuple[Plan | None, tuple[Finding, ...]]:
-    """The plan of a log that can be read, and what refuses it."""
+def judge(
+    revisions: Revisions, options: dict[str, Any], wanted: Options | None = None, *, bytes_only: bool = False
+) -> tuple[list[Finding], Verdict, Plan | None]:
+    """Everything that is wrong with a change, its verdict, and its plan where there are configs to plan with."""
+    from matrix.changelog.rules import check as check_rules
+
+    context = context_of(revisions, options, merging=options["merging"])
+    findings, verdict = check_rules(revisions.base, revisions.head, context)
     log = verdict.log
-    if log is None or (log.findings and not log.entries):
-        return None, ()
+    if bytes_only or log is None or (log.findings and not log.entries):
+        return list(findings), verdict, None
     from matrix.errors import RefusedError
+    from matrix.plan.claims import Options
     from matrix.plan.proof import prove
     from matrix.plan.snapshot import Named
 
     named = Named(options["masters"], options["runners"], options["recipes"], options["golden"])
-    for pattern, reason in options["waivers"]:
+    waivers = options["waivers"]
+    for pattern, reason in waivers:
         click.echo(f"{pattern} may change without an entry: {reason}", err=True)
     try:
-        return prove(revisions, verdict, named, base_masters=options["base_masters"], waivers=options["waivers"])
+        plan, more = prove(
+            revisions, verdict, named,
+            base_masters=options["base_masters"], options=wanted or Options(), waivers=waivers,
+        )  # fmt: skip
     except RefusedError as error:
-        return None, error.findings
+        return [*findings, *error.findings], verdict, None
+    return [*findings, *more], verdict, plan
 
 
 def _report(findings: Sequence[Finding], verdict: Verdict, revisions: Revisions, plan: Plan | None, style: str) -> int:
