@@ -27,7 +27,14 @@ FLOORS: Final = (
     ("cli",),
 )
 # Modules that share a room, and those that are not in the folder of their floor.
-ROOM_OF: Final = {"findings": "findings|errors", "errors": "findings|errors", "__main__": "cli"}
+ROOM_OF: Final = {
+    "findings": "findings|errors",
+    "errors": "findings|errors",
+    "forge": "github",
+    "refusal": "github",
+    "retry": "github",
+    "__main__": "cli",
+}
 FLOOR_OF: Final = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 LAZY: Final = frozenset({"matrix.github"})
 BY_NAME: Final = frozenset({"__import__", "import_module", "importlib.import_module"})
