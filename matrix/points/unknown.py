@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from matrix.config.fleet import CLUSTER_PREFIX
 from matrix.findings import Finding, Severity, did_you_mean
 from matrix.points.row import scenario_name
 from matrix.points.select import matches
@@ -58,7 +59,9 @@ def _unused_labels(configs: Sequence[Config], labels: Sequence[str], fleet: Flee
             yield Finding(rule="filter-word-unknown", message=message, fix=fix, severity=Severity.WARNING)
         elif label not in named:
             message = f"--runner-type {label}: {fleet.document.name} has no such label, and no config names it."
-            yield Finding(rule="runner-unknown", message=message, fix=did_you_mean(label, {*fleet.labels, *named}))
+            whole = f"{CLUSTER_PREFIX}{label}"
+            fix = f"did you mean {whole}?" if whole in fleet.labels else did_you_mean(label, {*fleet.labels, *named})
+            yield Finding(rule="runner-unknown", message=message, fix=fix)
 
 
 def _sequences(config: Config) -> Iterator[str]:
