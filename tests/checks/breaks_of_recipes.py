@@ -1,0 +1,326 @@
+"""Broken: the recipe that is named, what it serves, and how it is spread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.checks.breaks import MASTER, MU, MU_NAMED, NU, NU_NAMED, XI, XI_NAMED, broken
+
+TWICE: Final = 'additional-settings: ["CONFIG_FILE=recipes/mu.yaml:override_dpa8_c256"]}'
+ETCD: Final = "services: [{name: etcd, placement: {node: dedicated}}, {name: nats}]"
+
+READING: Final = (
+    broken(
+        "recipe-missing",
+        (MASTER, 20, "mu.yaml", "mv.yaml"),
+        at=(MASTER, 20),
+        says="mu-fp4-mi355x-atom-disagg-agentic, entry 1, names recipes/mv.yaml:override_tp8_c16: the recipe mv.yaml"
+        " does not exist. Roots searched: recipes.",
+        also=("variant-unreferenced",),
+    ),
+    broken(
+        "recipe-path",
+        (MASTER, 74, "recipes/xi.yaml", "../xi.yaml"),
+        at=(MASTER, 74),
+        says="the recipe path ../xi.yaml leaves the recipe roots",
+        also=("recipe-unreferenced",),
+    ),
+    broken(
+        "recipe-path",
+        (MASTER, 74, "recipes/xi.yaml", "/recipes/xi.yaml"),
+        at=(MASTER, 74),
+        says="the recipe path /recipes/xi.yaml leaves the recipe roots",
+        also=("recipe-unreferenced",),
+    ),
+    broken(
+        "recipe-selector",
+        (MASTER, 49, "[0]", "[2]"),
+        at=(MASTER, 49),
+        others=((NU, 54),),
+        says="the index of zip_override_dep8[2] is out of range: zip_override_dep8 has 2 variants",
+    ),
+    broken(
+        "recipe-selector",
+        (MASTER, 27, "c256", "c265"),
+        at=(MASTER, 27),
+        others=((MU, 0),),
+        says="mu.yaml has no variant override_dpa8_c265",
+    ),
+    broken(
+        "recipe-selector",
+        (MASTER, 27, ":override_dpa8_c256", ""),
+        at=(MASTER, 27),
+        others=((MU, 0),),
+        says="mu.yaml without a selector means 2 variants, and a point runs exactly one",
+    ),
+    broken(
+        "recipe-selector",
+        (MASTER, 74, "xi.yaml", "xi.yaml:override_x"),
+        at=(MASTER, 74),
+        others=((XI, 0),),
+        says="xi.yaml has no variants (no base:)",
+    ),
+    broken("recipe-yaml", (XI, 7, "roles:", "roles: ["), at=(XI, 9), others=XI_NAMED, says="begun at line 7"),
+    broken(
+        "recipe-zip",
+        (NU, 57, '["64", "128"]', '["64", "128"]\n      X: ["1", "2", "3"]'),
+        at=(NU, 54),
+        others=NU_NAMED,
+        says="zips lists of lengths [2, 3]",
+        points=2,
+        also=("variant-unreferenced",),
+    ),
+    broken("recipe-schema", (XI, 1, "2", "3"), at=(XI, 1), others=XI_NAMED, says="schema 3 is not one of 1 and 2"),
+    broken("recipe-roles", (XI, 8, "agg", "all"), at=(XI, 8), others=XI_NAMED, says="all is not a worker role"),
+    broken("recipe-nodes", (XI, 9, "1", "0"), at=(XI, 8), others=XI_NAMED, says="role agg says nodes: 0"),
+    broken(
+        "recipe-placement",
+        (XI, 16, "frontend: {type: vllm}", ETCD),
+        at=(XI, 16),
+        others=XI_NAMED,
+        says="etcd and nats are placed differently",
+    ),
+    broken(
+        "recipe-conflict",
+        (MASTER, 21, "false}", f"false, {TWICE}"),
+        at=(MASTER, 20),
+        others=((MASTER, 21),),
+        says="recipes/mu.yaml:override_tp8_c16 and recipes/mu.yaml:override_dpa8_c256",
+        points=0,
+        also=("golden-unread", "variant-shared"),
+    ),
+    broken(
+        "runner-unknown",
+        (MASTER, 63, "mi300x-lab", "mi300x-labs"),
+        at=(MASTER, 63),
+        says="no runner label mi300x-labs",
+        points=0,
+    ),
+    broken("point-duplicate", (MASTER, 71, "[4]", "[4, 4]"), at=(MASTER, 71), says="4 more than once", points=0),
+    broken(
+        "point-conflict",
+        (MASTER, 51, "128", "64"),
+        (MASTER, 52, "mtp", "draft_model"),
+        (MASTER, 54, "[1]", "[0]"),
+        at=(MASTER, 51),
+        others=((MASTER, 46),),
+        says="names two different jobs; they differ in spec-decoding",
+        points=0,
+        also=("variant-shared", "variant-unreferenced"),
+    ),
+    broken(
+        "hardware-missing",
+        ("runners.yaml", 5, ", available-cpu-dram-mib: 3_095_781", ""),
+        at=(MASTER, 22),
+        says="has no available-cpu-dram-mib in runners.yaml",
+        points=0,
+    ),
+    broken(
+        "topology-fit", (MASTER, 26, "tp: 8", "tp: 3"), at=(MASTER, 22), says="does not divide the 8 GPUs", points=0
+    ),
+    broken(
+        "node-count",
+        (MASTER, 49, "CONFIG_FILE=recipes/nu.yaml:zip_override_dep8[0]", "PREFILL_NODES=0"),
+        at=(MASTER, 46),
+        says="PREFILL_NODES=0 do not name one count",
+        points=0,
+        also=("variant-unreferenced",),
+    ),
+)
+
+
+IDENTITY: Final = (
+    broken(
+        "recipe-image",
+        (MASTER, 2, "20260922", "20260923"),
+        at=(MASTER, 2),
+        others=((MU, 4),),
+        says="the row's image is lab/atom:nightly_20260923, and the recipe's model.container is"
+        " lab/atom:nightly_20260922",
+        points=2,
+    ),
+    broken(
+        "recipe-image",
+        (NU, 7, "sglang:1", "sglang:2"),
+        at=(MASTER, 31),
+        others=((NU, 7),),
+        says="identity.container.image is lab/sglang:2",
+        points=2,
+    ),
+    broken(
+        "recipe-image",
+        (XI, 22, "{MODEL: lab/Xi}", "{MODEL: lab/Xi}\n  container_image: lab/client:1"),
+        at=(MASTER, 58),
+        others=((XI, 23),),
+        says="benchmark.container_image is lab/client:1",
+    ),
+    broken(
+        "recipe-image",
+        (XI, 8, "agg:", "agg:\n    container: lab/other:1"),
+        at=(MASTER, 58),
+        others=((XI, 9),),
+        says="roles.agg.container is lab/other:1",
+    ),
+    broken(
+        "recipe-image",
+        (XI, 3, ', container: "lab/vllm:1"', ""),
+        at=(MASTER, 58),
+        others=((XI, 3),),
+        says="the recipe names no model.container",
+    ),
+    broken(
+        "recipe-model",
+        (NU, 4, "/models/Nu", "/models/Ny"),
+        at=(MASTER, 32),
+        others=((NU, 4),),
+        says="the row's model is lab/Nu, and the recipe loads /models/Ny",
+        points=2,
+    ),
+    broken(
+        "recipe-model",
+        (NU, 6, "lab/Nu", "lab/Ny"),
+        at=(MASTER, 32),
+        others=((NU, 6),),
+        says="the recipe's identity says lab/Ny",
+        points=2,
+    ),
+    broken(
+        "recipe-precision",
+        (MASTER, 5, "fp4", "fp8"),
+        at=(MASTER, 5),
+        others=((MU, 4),),
+        says="the row's precision is fp8, and the recipe's is fp4",
+        points=2,
+    ),
+    broken(
+        "recipe-hardware",
+        (MASTER, 63, "mi300x-lab", "cluster:mi355x-lab"),
+        at=(MASTER, 63),
+        others=((XI, 5),),
+        says="cluster:mi355x-lab has mi355x, and the recipe is for mi300x",
+    ),
+    broken(
+        "recipe-hardware",
+        (NU, 12, "8", "16"),
+        at=(MASTER, 36),
+        others=((NU, 12),),
+        says="a node of cluster:mi355x-lab has 8 GPUs, and the recipe says 16",
+        points=2,
+        also=("recipe-idle-nodes",),
+    ),
+)
+
+
+TOPOLOGY: Final = (
+    broken(
+        "recipe-topology",
+        (MASTER, 48, "num-worker: 2", "num-worker: 1"),
+        at=(MASTER, 48),
+        others=((NU, 14),),
+        says="the row says num-worker 1, and the recipe has 2 workers (role prefill)",
+    ),
+    broken(
+        "recipe-topology",
+        (MASTER, 21, "tp: 8", "tp: 4"),
+        at=(MASTER, 21),
+        others=((MU, 22),),
+        says="the row says tp 4, and the recipe has 8 GPUs a worker (role decode)",
+    ),
+    broken(
+        "recipe-topology",
+        (XI, 14, "2", "1"),
+        at=(MASTER, 73),
+        others=((XI, 14),),
+        says="the row says tp 2, and the recipe tells its engine 1 (role agg)",
+    ),
+    broken(
+        "recipe-topology",
+        (MASTER, 72, "1", "2"),
+        at=(MASTER, 72),
+        others=((XI, 9),),
+        says="the row says num-nodes 2, and the recipe takes 1",
+    ),
+    broken(
+        "recipe-topology",
+        (MASTER, 65, "false", "true\n  kv-p2p-transfer: nixl"),
+        (MASTER, 72, "num-nodes: 1", "decode: {num-worker: 1, tp: 2, ep: 1, dp-attn: false}"),
+        (MASTER, 73, "worker: {", "prefill: {"),
+        at=(MASTER, 65),
+        others=((XI, 7),),
+        says="the row is disaggregated, and the recipe has agg",
+    ),
+    broken(
+        "recipe-topology",
+        (MASTER, 74, '"]', '", PREFILL_NODES=2]'),
+        at=(MASTER, 74),
+        others=((XI, 9),),
+        says="the row says PREFILL_NODES=2, and the recipe has 1 (role agg)",
+    ),
+    broken(
+        "recipe-expert-parallel",
+        (MASTER, 19, "ep: 1", "ep: 8"),
+        at=(MASTER, 19),
+        others=((MU, 35),),
+        says="the row says ep 8, and the recipe does not spread experts (role prefill)",
+    ),
+    broken(
+        "recipe-expert-parallel",
+        (MU, 18, "level: 3", "enable-expert-parallel: true"),
+        at=(MASTER, 19),
+        others=((MU, 18),),
+        says="the row says ep 1, and the recipe spreads experts over 8 GPUs (roles prefill and decode)",
+        points=2,
+    ),
+    broken(
+        "recipe-expert-parallel",
+        (XI, 15, "max-num-seqs: 8", "max-num-seqs: 8\n      enable-expert-parallel: true"),
+        at=(MASTER, 73),
+        others=((XI, 16),),
+        says="the row says ep 1, and the recipe spreads experts over 2 GPUs (role agg)",
+    ),
+    broken(
+        "recipe-dp-attention",
+        (MASTER, 21, "dp-attn: false", "dp-attn: true"),
+        at=(MASTER, 21),
+        others=((MU, 35),),
+        says="the row says dp-attn true, and the recipe has no data-parallel attention (role decode)",
+    ),
+    broken(
+        "recipe-dp-attention",
+        (MU, 51, "true", "false"),
+        at=(MASTER, 26),
+        others=((MU, 51),),
+        says="the row says dp-attn true, and the recipe has no data-parallel attention (role prefill)",
+    ),
+    broken(
+        "recipe-dp-attention",
+        (NU, 26, "8", "4"),
+        at=(MASTER, 48),
+        others=((NU, 26),),
+        says="the row means 8 attention ranks, and the recipe has 4 (role prefill)",
+        points=2,
+    ),
+    broken(
+        "router-dp-aware",
+        (MU, 64, "true", "false"),
+        at=(MU, 64),
+        others=((MASTER, 27),),
+        says="the router is not dp-aware, and the recipe has data-parallel attention (roles prefill and decode)",
+    ),
+    broken(
+        "router-dp-aware",
+        (MU, 42, "args: {", "args: {dp_aware: true, "),
+        at=(MU, 42),
+        others=((MASTER, 20),),
+        says="the router is dp-aware, and no role has data-parallel attention",
+    ),
+    broken(
+        "recipe-idle-nodes",
+        (MU, 10, "1", "2"),
+        at=(MU, 10),
+        others=MU_NAMED,
+        says="the roles reserve 3 nodes, and the workers fill 2",
+        points=2,
+        warns=True,
+    ),
+)
