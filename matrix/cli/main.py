@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "expand": ("matrix.cli.expand:expand", "Show the jobs of the search space."),
     "show": ("matrix.cli.show:show", "Show one point whole."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
+    "check": ("matrix.cli.check:check", "Hold every row to its recipe."),
     "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
 }
 
