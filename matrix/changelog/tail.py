@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from matrix.changelog.text import Text
+    from matrix.changelog.text import Block, Text
     from matrix.findings import Finding
 
 __all__ = ["examine_tail", "separator"]
@@ -33,7 +33,7 @@ def examine_tail(old: Text, new: Text, appended: Sequence[int], begin: int | Non
             previous = new.block(at - 1)
             yield from _gap(new, min(previous.end + 1, block.start), block.start, b"\n")
     if appended and appended[-1] == len(new.starts) - 1:
-        yield from _end(new, new.block(appended[-1]).end)
+        yield from _end(new, new.block(appended[-1]))
 
 
 def _one_empty_line(new: Text, at: int) -> bool:
@@ -71,7 +71,11 @@ def _gap(new: Text, begin: int, start: int, wanted: bytes) -> Iterator[Finding]:
     yield new.finding(wrong, "changelog-separator", message, f"{fix}, or run `matrix changelog fix`")
 
 
-def _end(new: Text, end: int) -> Iterator[Finding]:
+def _end(new: Text, last: Block) -> Iterator[Finding]:
+    end = last.end
+    if last.data.endswith(b"\n..."):
+        message = "'...' ends the YAML document. No entry could follow it."
+        yield new.finding(end - 3, "changelog-tail", message, "remove the line")
     rest = new.data[end:]
     if rest in (b"\n", b""):
         return

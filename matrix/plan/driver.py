@@ -34,10 +34,13 @@ def append_both(folder: str, path: str, ancestor: str, ours: str, theirs: str) -
 
 
 def _published(folder: str, path: str) -> Iterator[bytes]:
-    with History(folder) as history:
-        for branch in history.default_branches():
-            if (data := history.read(branch, path).data) is not None:
-                yield data
+    try:
+        with History(folder) as history:
+            for branch in history.default_branches():
+                if (data := history.read(branch, path).data) is not None:
+                    yield data
+    except RefusedError:
+        return  # Three files outside any repository, or a repository that cannot be asked: ours comes first.
 
 
 def merge_lines(ancestor: str, ours: str, theirs: str, *, marker_size: int) -> int:

@@ -224,6 +224,18 @@ def test_fix_resolves_what_a_clone_without_the_driver_left(repository: Repositor
     assert "1 entry added" in matrix(repository, "changelog", "check", "--bytes-only", "--pr", "21", "--merge")
 
 
+def test_three_files_outside_any_repository(tmp_path: Path) -> None:
+    scratch = Repository(tmp_path / "r")
+    for name, data in (("o", BASE), ("a", log(*HISTORY, OURS)), ("b", log(*HISTORY, THEIRS))):
+        (tmp_path / name).write_bytes(data)
+    scratch.folder = tmp_path
+    matrix(scratch, "changelog", "merge-driver", "o", "a", "b")
+    assert (tmp_path / "a").read_bytes() == log(*HISTORY, OURS, THEIRS)
+    (tmp_path / "b").write_bytes(log(entry("omega", "Other.", 11), SECOND, THIRD, THEIRS))
+    matrix(scratch, "changelog", "merge-driver", "o", "a", "b", status=1)
+    assert b"<<<<<<< ours" in (tmp_path / "a").read_bytes()
+
+
 def test_installing_twice_writes_the_attribute_once(repository: Repository) -> None:
     before = (repository.folder / ".gitattributes").read_bytes()
     assert "already" in matrix(repository, "changelog", "install-merge-driver")

@@ -76,6 +76,7 @@ WRONG = {
     "no empty line between new ones": (BASE, added(NEW) + log(NEW), PR, ["24: separator"]),
     "three empty lines between new ones": (BASE, added(NEW) + b"\n\n\n" + log(NEW), PR, ["25: separator"]),
     "an empty line at the end": (BASE, added(NEW) + b"\n", PR, ["24: tail"]),
+    "the document ended": (BASE, added(NEW) + b"...\n", PR, ["24: tail"]),
     "only an empty line added": (BASE, BASE + b"\n", PR, ["18: changed"]),
     "only a comment added": (BASE, BASE + b"# hello\n", PR, ["18: changed"]),
     # history
