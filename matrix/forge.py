@@ -52,7 +52,7 @@ class ForgeError(RefusedError):
 
 
 class Permission(StrEnum):
-    """What somebody may do in a repository.
+    """What somebody may do in a repository, weakest first. Triage may set labels and may not push.
 
     >>> Permission.TRIAGE.may_write, Permission.MAINTAIN.may_write
     (False, True)
@@ -65,10 +65,15 @@ class Permission(StrEnum):
     MAINTAIN = "maintain"
     ADMIN = "admin"
 
+    def covers(self, wanted: Permission) -> bool:
+        """Whether it is enough where another one is wanted."""
+        order = list(Permission)
+        return order.index(self) >= order.index(wanted)
+
     @property
     def may_write(self) -> bool:
-        """Whether they may push; the triage role may set labels and may not."""
-        return self in (Permission.WRITE, Permission.MAINTAIN, Permission.ADMIN)
+        """Whether they may push."""
+        return self.covers(Permission.WRITE)
 
 
 class PullRequest(NamedTuple):
@@ -76,6 +81,7 @@ class PullRequest(NamedTuple):
 
     number: int
     head_sha: str
+    head_ref: str
     base_sha: str
     head_repository: str | None
     author: str | None
@@ -145,8 +151,8 @@ class Forge(Protocol):
     def labels(self, number: int) -> tuple[str, ...]:
         """The labels that are on it now, all of them."""
 
-    def labelling(self, number: int, label: str) -> Labelling | None:
-        """Who set a label last, whatever its case; None when nobody did, or when it was taken off since."""
+    def labellings(self, number: int) -> tuple[Labelling, ...]:
+        """For each label that was set and not taken off since: who set it last. Labels differ in more than case."""
 
     def permission(self, login: str) -> Permission:
         """What somebody may do in this repository; a stranger has none."""
@@ -157,8 +163,8 @@ class Forge(Protocol):
     def commits(self, number: int) -> tuple[str, ...]:
         """Its commits, oldest first; GitHub lists at most 250."""
 
-    def runs(self, workflow: str, head_sha: str) -> tuple[Run, ...]:
-        """The runs of a workflow file at a commit, the newest first."""
+    def runs(self, workflow: str, branch: str) -> tuple[Run, ...]:
+        """The runs of a workflow file for pull requests from a branch, the newest first."""
 
     def run(self, run_id: int) -> Run | None:
         """One run; None when there is none with this id."""

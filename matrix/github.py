@@ -98,6 +98,7 @@ class GitHub:
         return PullRequest(
             number=found.number("number"),
             head_sha=head.text("sha"),
+            head_ref=head.text("ref"),
             base_sha=base.text("sha"),
             head_repository=_full_name(head, "repo"),
             author=_login(found, "user"),
@@ -111,18 +112,18 @@ class GitHub:
         """The labels that are on it now, all of them."""
         return tuple(one.text("name") for one in self._all(f"issues/{number}/labels", needs="pull-requests: read"))
 
-    def labelling(self, number: int, label: str) -> Labelling | None:
-        """Who set a label last; None when nobody did, or when it was taken off since."""
-        last: Labelling | None = None
+    def labellings(self, number: int) -> tuple[Labelling, ...]:
+        """For each label that was set and not taken off since: who set it last."""
+        last: dict[str, Labelling] = {}
         for one in self._all(f"issues/{number}/events", needs="pull-requests: read"):
             event = one.text("event")
-            if event not in ("labeled", "unlabeled") or one.part("label").text("name").casefold() != label.casefold():
+            if event not in ("labeled", "unlabeled"):
                 continue
-            if event == "unlabeled":
-                last = None
-            else:
-                last = Labelling(one.part("label").text("name"), _login(one, "actor"), one.text("created_at"))
-        return last
+            label = one.part("label").text("name")
+            last.pop(label.casefold(), None)
+            if event == "labeled":
+                last[label.casefold()] = Labelling(label, _login(one, "actor"), one.text("created_at"))
+        return tuple(last.values())
 
     def permission(self, login: str) -> Permission:
         """What somebody may do here. A custom role counts as what it lets people push."""
@@ -156,14 +157,11 @@ class GitHub:
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 
-    def runs(self, workflow: str, head_sha: str) -> tuple[Run, ...]:
-        """The runs of a workflow file at a commit, the newest first."""
+    def runs(self, workflow: str, branch: str) -> tuple[Run, ...]:
+        """The runs of a workflow file for pull requests from a branch, the newest first."""
         path = f"actions/workflows/{quote(workflow, safe='')}/runs"
-        found = {
-            run.id: run
-            for one in self._all(path, needs="actions: read", key="workflow_runs", head_sha=head_sha)
-            if (run := _run(one)).head_sha == head_sha
-        }
+        listed = self._all(path, needs="actions: read", key="workflow_runs", branch=branch, event="pull_request")
+        found = {run.id: run for run in map(_run, listed)}
         return tuple(found[number] for number in sorted(found, reverse=True))
 
     def run(self, run_id: int) -> Run | None:

@@ -243,8 +243,10 @@ class Handler(BaseHTTPRequestHandler):
                 found = [run for run in site.runs if run["id"] == int(number)]
                 return Reply(200, found[0]) if found else error(404, NOT_FOUND)
             case ["workflows", name, "runs"]:
-                [sha] = self.query().get("head_sha", [""])
-                found = [run for run in site.runs if run["path"].endswith(f"/{name}") and run["head_sha"] == sha]
+                query = self.query()
+                [event], [branch] = query["event"], query["branch"]
+                runs = [run for run in site.runs if run["event"] == event and run["head_branch"] == branch]
+                found = [run for run in runs if run["path"].endswith(f"/{name}")]
                 return self.page(sorted(found, key=lambda run: -run["id"]), "workflow_runs")
             case ["runs", number, "artifacts"]:
                 kept = site.artifacts.get(int(number), [])

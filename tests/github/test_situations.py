@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
-from matrix.forge import Artifact, ForgeError, ForgeRule, Labelling, Permission
+from matrix.forge import Artifact, ForgeError, ForgeRule, Permission
 from matrix.github import GitHub
 from matrix.retry import Patience
 from tests.github.server import (
@@ -108,8 +108,8 @@ def history(*events: tuple[str, str | None, str], padding: int = 0) -> Callable[
 
 
 def sweep_label(github: GitHub) -> tuple[str, str | None] | None:
-    found: Labelling | None = github.labelling(77, "full-sweep-enabled")
-    return None if found is None else (found.label, found.by)
+    found = {one.label.lower(): (one.label, one.by) for one in github.labellings(77)}
+    return found.get("full-sweep-enabled")
 
 
 def people(**roles: tuple[str, str]) -> Callable[[Site], None]:
@@ -121,14 +121,15 @@ def may(login: str) -> Callable[[GitHub], Permission]:
 
 
 def sweeps(site: Site) -> None:
-    site.add_run(1, "a" * 40)
-    for number in range(2, 260):
-        site.add_run(number, "c" * 40, None if number == 259 else "success")
+    site.add_run(1, "a" * 40, head_branch="another")
+    site.add_run(2, "c" * 40, event="workflow_dispatch")
+    for number in range(10, 268):
+        site.add_run(number, "c" * 40, None if number == 267 else "success")
     site.add_run(300, "c" * 40, path=".github/workflows/ci.yml")
 
 
 def runs(github: GitHub) -> tuple[int, int]:
-    found = github.runs("run-sweep.yml", "c" * 40)
+    found = github.runs("run-sweep.yml", "feature")
     return len(found), found[0].id
 
 
@@ -206,7 +207,7 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "102 comments, one by a deleted account": Situation(
         last_comment, (102, "by a deleted account", None), 2, crowded
     ),
-    "258 runs at one commit": Situation(runs, (258, 259), 3, sweeps),
+    "258 runs of one branch": Situation(runs, (258, 267), 3, sweeps),
     "artifacts, one expired": Situation(listed, [("old", True), ("plan", False)], 1, artifacts),
     "pages that lead back to the first": Situation(
         labels, ForgeRule.ANSWER, 2, planted(*[Reply(200, [], LINK)] * 3)
