@@ -119,5 +119,44 @@ def test_the_schema_and_the_reader_agree(entries: list[dict[str, Any]]) -> None:
     assert refused != SCHEMA_OF_ENTRIES.is_valid(entries)
 
 
+SPELLINGS = st.sampled_from(
+    [
+        entry("a-b"),
+        entry("a-b", extra="  scenario-type:\n    - agentic-coding\n") + "  ",
+        entry("a-b", "Wörter 添加."),
+        entry("a-b", link="https://x:"),
+        entry("a-b", link="https://x #y"),
+        entry("4e5"),
+        entry("&x a-b"),
+        entry("*x"),
+        entry("a-b", extra="  no-evals: true\n"),
+        entry("a-b", extra="  why: true\n"),
+        entry("a-b", 'a" # "b'),
+        entry("a-b", "a\n- config-keys:\n    - c-d"),
+        entry("a-b") + "\n  # note",
+        entry("a-b") + "\n  pr-link: XXX",
+        entry("a-b") + "\n...",
+        entry("a-b").replace('"Why."', "'Why."),
+        entry("a-b").replace('    - "Why."', "    - |\n      Why.\n    - b"),
+        "# a comment",
+        "---",
+    ]
+)
+
+
+@given(st.lists(SPELLINGS, max_size=6), st.lists(SPELLINGS, min_size=1, max_size=3), st.sampled_from(["\n\n", "\n"]))
+def test_history_that_is_passed_over_changes_nothing(old: list[str], new: list[str], gap: str) -> None:
+    """Of an appended log the plain entries of history are not parsed; every verdict stays."""
+    history = (gap.join(old) + "\n").encode() if old else b""
+    data = history + (gap.join(new) + "\n").encode()
+    text, whole = Text("log", data), read(Text("log", data))
+    appended = [one for one in whole.entries if one.start >= len(history)]
+    found = read(text, since=len(history))
+    assert list(found.entries) == appended
+    assert found.findings == whole.findings
+    for one, other in zip(found.entries, appended, strict=True):
+        assert found.span(one, "pr-link") == whole.span(other, "pr-link")
+
+
 def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
