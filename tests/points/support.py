@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -46,6 +47,7 @@ clusters:
   big: {gpus-per-node: 8, available-cpu-dram-mib: 3977095}
   bare: {gpus-per-node: 8}
 """
+_SCRATCH: Final = TemporaryDirectory()  # one for all: removing a folder each time is most of what a test would take
 WORKER: Final = "{tp: 8, ep: 1, dp-attn: false}"
 
 
@@ -119,35 +121,30 @@ def request(flags: Iterable[str]) -> Request:
     return request_of({name: value for name, value in context.params.items() if name not in files})
 
 
-def opened(*texts: str, fleet: str = FLEET, recipes: Mapping[str, str] | None = None, folder: str = "") -> Workspace:
-    """A workspace of master files. ``recipes`` are texts by path; they are read later, so they need a ``folder``."""
-    with TemporaryDirectory() as scratch:
-        root = Path(folder or scratch)
-        names = []
-        for number, text in enumerate(texts):
-            names.append(str(root / f"m{number}.yaml"))
-            Path(names[-1]).write_text(text, encoding="utf-8")
-        (root / "runners.yaml").write_text(fleet, encoding="utf-8")
-        for name, text in (recipes or {}).items():
-            file = root / "recipes" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        return open_workspace(
-            str(root),
-            masters=names,
-            runners=str(root / "runners.yaml"),
-            recipes=[str(root / "recipes")] if recipes is not None else [],
-        )
+def opened(*texts: str, fleet: str = FLEET, recipes: Mapping[str, str] | None = None) -> Workspace:
+    """A workspace of master files; ``recipes`` are texts by path, there until the next workspace is opened."""
+    root = Path(_SCRATCH.name)
+    shutil.rmtree(root / "recipes", ignore_errors=True)
+    names = []
+    for number, text in enumerate(texts):
+        names.append(str(root / f"m{number}.yaml"))
+        Path(names[-1]).write_text(text, encoding="utf-8")
+    (root / "runners.yaml").write_text(fleet, encoding="utf-8")
+    for name, text in (recipes or {}).items():
+        file = root / "recipes" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    roots = [str(root / "recipes")] if recipes is not None else []
+    return open_workspace(str(root), masters=names, runners=str(root / "runners.yaml"), recipes=roots)
 
 
 def expanded(
     *texts: str, flags: Iterable[str] = (), fleet: str = FLEET, recipes: Mapping[str, str] | None = None
 ) -> Expansion:
     """What a command line selects from master files, all of it made."""
-    with TemporaryDirectory() as folder:
-        workspace = opened(*texts, fleet=fleet, recipes=recipes, folder=folder)
-        expansion = expand(workspace.configs, workspace.facts, workspace.policy, request(flags))
-        return expansion._replace(points=list(expansion.points))
+    workspace = opened(*texts, fleet=fleet, recipes=recipes)
+    expansion = expand(workspace.configs, workspace.facts, workspace.policy, request(flags))
+    return expansion._replace(points=list(expansion.points))
 
 
 def listed(expansion: Expansion) -> list[Point]:
