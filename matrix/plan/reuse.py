@@ -1,0 +1,256 @@
+"""`Reuse`: an earlier full sweep whose results stand in for points of this one, on the word of somebody who may.
+
+``/reuse-sweep-run`` alone on a line of a comment takes the newest sweep of the pull request's own commits;
+``/reuse-sweep-run 1001`` takes that run. What counts is the digest: a point is reused where the earlier run has the
+result of the very same job, and runs where it has not. Whatever would make it fail is said when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from matrix.errors import RefusedError
+from matrix.findings import Finding
+from matrix.plan.event import shown
+from matrix.plan.labels import Permission, Primary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from matrix.forge import Comment, Forge, PullRequest, Run
+    from matrix.plan.approval import Asking
+    from matrix.plan.labels import Registry
+
+__all__ = ["COMMAND", "PLAN", "RESULT", "Request", "Reuse", "find_request", "find_reuse"]
+
+COMMAND: Final = "/reuse-sweep-run"
+PLAN: Final = "plan"
+"""The artifact that holds ``plan.json``."""
+RESULT: Final = "result-"
+"""An artifact of this name and a point's id holds the verified result of that point."""
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LISTED_COMMITS: Final = 250
+_LOOKED_AT: Final = 10
+"""Earlier runs whose plans are read before the search is given up."""
+_MAX_PLAN: Final = 1 << 29
+"""Bytes of a plan as unpacked: a small file can be packed so that it fills any memory."""
+
+
+class Request(NamedTuple):
+    """Somebody who may asked for it. ``run_id`` is None where no run is named."""
+
+    comment: int
+    by: str
+    run_id: int | None
+
+
+class Reuse(NamedTuple):
+    """What is reused: ``points`` maps the id of a point to the id that the same job had in the earlier run."""
+
+    run_id: int
+    attempt: int
+    head_sha: str
+    by: str
+    comment: int
+    points: Mapping[str, str]
+
+    def record(self) -> dict[str, Any]:
+        """As ``plan.json`` keeps it."""
+        return {
+            "run-id": self.run_id,
+            "attempt": self.attempt,
+            "head-sha": self.head_sha,
+            "by": self.by,
+            "comment": self.comment,
+            "points": dict(self.points),
+        }
+
+
+def find_request(comments: Iterable[Comment], asking: Asking) -> Request | None:
+    """The last request of somebody with write permission; everybody else is not heard.
+
+    Raises:
+        RefusedError: the last request names no run but something else.
+        ForgeError: the forge does not answer.
+    """
+    asked = [(comment, words) for comment in comments if (words := _command(comment.body)) is not None]
+    for comment, words in sorted(asked, key=lambda one: one[0].id, reverse=True):
+        held = None if comment.author is None else asking.permission(comment.author)
+        if comment.author is None or held is None or not held.covers(Permission.WRITE):
+            continue
+        if not words:
+            return Request(comment.id, comment.author, None)
+        if len(words) == 1 and re.fullmatch("[1-9][0-9]{0,17}", words[0]):
+            return Request(comment.id, comment.author, int(words[0]))
+        message = f"{COMMAND} takes the number of a run or nothing, and {shown(' '.join(words))} follows it."
+        raise _refuse(message, "reuse-command", f"write {COMMAND} RUN, alone on its line")
+    return None
+
+
+def _command(body: str) -> list[str] | None:
+    """The words behind the last command of a comment; None where there is none. Quotes and code are no commands."""
+    found, fence = None, ""
+    for line in body.splitlines():
+        opening = _FENCE.match(line)
+        if opening and not fence:
+            fence = opening[1]
+        elif fence:
+            bare = line.strip()
+            if bare.startswith(fence) and not bare.strip(fence[0]):
+                fence = ""
+        elif line.startswith(COMMAND) and (not line[len(COMMAND) :] or line[len(COMMAND)].isspace()):
+            found = line[len(COMMAND) :].split()
+    return found
+
+
+def find_reuse(
+    request: Request,
+    rows: Iterable[Mapping[str, Any]],
+    number: int,
+    *,
+    forge: Forge,
+    registry: Registry,
+    workflow: str,
+) -> Reuse:
+    """What a request gives for the points of a plan (``rows``: their id and digest).
+
+    Raises:
+        RefusedError: it gives nothing, with the cure.
+        ForgeError: the forge does not answer.
+    """
+    pull = forge.pull(number)
+    _full_label(forge.labels(number), registry)
+    if request.run_id is None:
+        run, plan = _newest(pull, forge, workflow)
+    else:
+        run, plan = _named(request.run_id, pull, forge, workflow)
+    jobs = {digest: name for digest, name in plan.jobs() if name in plan.results}
+    points = {row["id"]: jobs[row["digest"]] for row in rows if row["digest"] in jobs}
+    if not points:
+        message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
+        raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
+    return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points)
+
+
+def _full_label(labels: Iterable[str], registry: Registry) -> None:
+    """Reuse stands in for a full sweep, so a full sweep has to be what the pull request asks for."""
+    primaries = [label for name in labels if isinstance(label := registry.find(name), Primary)]
+    full = " or ".join(label.name for label in registry.primaries.values() if not label.trim)
+    if not primaries:
+        message = "no label asks for a full sweep, so there is nothing that an earlier one could stand in for."
+        raise _refuse(message, "reuse-label", f"set {full}")
+    for label in primaries:
+        if label.trim:
+            message = f"{label.name} is not a full sweep, and only a full sweep can be reused or replaced."
+            raise _refuse(message, "reuse-label", f"set {full} in its place")
+
+
+def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, _Earlier]:
+    """A run that somebody named; its commit need not be one of the pull request's any more."""
+    run = forge.run(number)
+    if run is None:
+        message = f"there is no run {number}, or it is older than runs are kept."
+        raise _refuse(message, "reuse-run", "name a run by the number in its address")
+    if run.workflow.rpartition("/")[2] != workflow:
+        message = f"run {number} is one of {run.workflow}, and a sweep is one of {workflow}."
+        raise _refuse(message, "reuse-run", "name the run of a sweep")
+    if not _own(run, pull):
+        message = f"run {number} ran the code of {run.head_repository or 'a fork that is gone'}."
+        raise _refuse(message, "reuse-run", "name a run of this repository's own branches")
+    if run.conclusion is None:
+        message = f"run {number} has not ended."
+        raise _refuse(message, "reuse-run", "wait for its end, or name another run")
+    plan = _plan_of(run, forge)
+    if plan is None:
+        message = f"run {number} has no plan that can be read: it expired, or it is from before plans were kept."
+        raise _refuse(message, "reuse-run", "name a newer run")
+    if not plan.is_full:
+        message = f"run {number} was started by {plan.label}, which is not a full sweep."
+        raise _refuse(message, "reuse-not-full", "name the run of a full sweep")
+    return run, plan
+
+
+def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, _Earlier]:
+    """The newest successful full sweep at one of the pull request's commits."""
+    ended = [run for run in forge.runs(workflow, pull.head_ref) if run.conclusion == "success" and _own(run, pull)]
+    commits = set(forge.commits(pull.number)) if ended else set[str]()
+    orphans = [run for run in ended if run.head_sha not in commits]
+    trimmed = []
+    for run in [run for run in ended if run.head_sha in commits][:_LOOKED_AT]:
+        plan = _plan_of(run, forge)
+        if plan is not None and plan.is_full:
+            return run, plan
+        if plan is not None:
+            trimmed.append(f"run {run.id} was started by {plan.label}")
+    if trimmed:
+        message = f"no earlier run of this pull request is a full sweep: {', '.join(trimmed)}."
+        raise _refuse(message, "reuse-not-full", f"name a full sweep: {COMMAND} RUN")
+    if orphans:
+        run = orphans[0]
+        cut = f"; only the first {_LISTED_COMMITS} commits are listed" if len(commits) < pull.commits else ""
+        message = f"run {run.id} ran at {run.head_sha[:12]}, which is no commit of this pull request any more{cut}."
+        raise _refuse(message, "reuse-orphan", f"pin the run id: {COMMAND} {run.id}")
+    message = "no sweep of this pull request has ended with success."
+    raise _refuse(message, "reuse-run", f"wait for one, or name a run: {COMMAND} RUN")
+
+
+def _own(run: Run, pull: PullRequest) -> bool:
+    return run.head_repository is not None and run.head_repository == pull.head_repository
+
+
+class _Earlier(NamedTuple):
+    """A plan that was read back, of whatever age and origin, and the ids whose results are still kept."""
+
+    record: dict[str, Any]
+    mode: dict[str, Any]
+    results: frozenset[str]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every throughput point of its change ran."""
+        whole = self.mode.get("trim") is False and self.mode.get("evals_only") is False
+        return whole and self.record.get("decision") == "run"
+
+    @property
+    def label(self) -> str:
+        """What started it."""
+        label = self.mode.get("label")
+        modifiers = " with evals-only" if self.mode.get("evals_only") is True else ""
+        return f"{shown(label)}{modifiers}" if isinstance(label, str) else "an unknown label"
+
+    def jobs(self) -> Iterator[tuple[str, str]]:
+        """Digest and id of every point."""
+        points = self.record.get("points")
+        for row in points if isinstance(points, list) else ():
+            digest, name = (row.get("digest"), row.get("id")) if isinstance(row, dict) else (None, None)
+            if isinstance(digest, str) and digest and isinstance(name, str):
+                yield digest, name
+
+
+def _plan_of(run: Run, forge: Forge) -> _Earlier | None:
+    """The plan that a run left behind; None when it expired or is none that we read."""
+    from io import BytesIO
+    from zipfile import BadZipFile, ZipFile
+
+    kept = [one for one in forge.artifacts(run.id) if not one.expired]
+    plans = [one for one in kept if one.name == PLAN]
+    if not plans:
+        return None
+    try:
+        with ZipFile(BytesIO(forge.download(plans[0]))) as archive:
+            member = archive.getinfo("plan.json")
+            if member.file_size > _MAX_PLAN:
+                return None
+            with archive.open(member) as stream:
+                record = json.loads(stream.read(_MAX_PLAN))
+    except (BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError):
+        return None
+    mode = record.get("mode") if isinstance(record, dict) else None
+    results = frozenset(one.name.removeprefix(RESULT) for one in kept if one.name.startswith(RESULT))
+    return _Earlier(record, mode, results) if isinstance(mode, dict) else None
+
+
+def _refuse(message: str, rule: str, fix: str) -> RefusedError:
+    return RefusedError([Finding(rule=rule, message=message, fix=fix)])

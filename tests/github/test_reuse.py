@@ -1,0 +1,307 @@
+"""An earlier sweep that stands in for this one: who may ask, which run it is, and which points it covers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pytest
+
+from matrix.errors import RefusedError
+from matrix.forge import Comment
+from matrix.plan.approval import Asking
+from matrix.plan.reuse import Request, Reuse, find_request, find_reuse
+from tests.github.events import registry
+from tests.github.server import Reply, Site, error, zipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from matrix.github import GitHub
+
+WORKFLOW: Final = "run-sweep.yml"
+OLD, PUSHED, HEAD = "a" * 40, "b" * 40, "c" * 40
+ROWS: Final[list[Any]] = [{"id": "x--c1", "digest": "d1"}, {"id": "x--c2", "digest": "d2"}]
+
+
+def plan(label: str = "full-sweep-enabled", rows: list[Any] = ROWS, **changed: Any) -> str:
+    found = registry().find(label)
+    mode = {"label": label, "trim": getattr(found, "trim", False), "evals_only": False, **changed}
+    return json.dumps({"version": 1, "decision": "run", "mode": mode, "points": rows})
+
+
+def swept(site: Site, run: int, sha: str, text: str = "", *, conclusion: str | None = "success") -> None:
+    """A run with its plan and the results of both points."""
+    site.add_run(run, sha, conclusion)
+    site.add_artifact(run, "plan", **{"plan.json": text or plan()})
+    for row in ROWS:
+        site.add_artifact(run, f"result-{row['id']}", x="y")
+
+
+def asked(github: GitHub) -> Reuse | None:
+    """What `matrix plan` asks, from the comments on."""
+    asking = Asking(github, str)
+    request = find_request(github.comments(77), asking)
+    if request is None:
+        return None
+    return find_reuse(request, ROWS, 77, forge=github, registry=registry(), workflow=WORKFLOW)
+
+
+# -- the seven situations of the failure stories
+
+STORIES: Final = {
+    "ok": 1001,
+    "orphan_commit": "pin the run id: /reuse-sweep-run 1001",
+    "pinned_orphan": 1001,
+    "trimmed_source": "only a full sweep can be reused or replaced",
+    "not_a_member": None,
+    "quoted_in_text": None,
+    "no_full_label": "no label asks for a full sweep",
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_story(name: str, shared: Path, site: Site, github: GitHub) -> None:
+    case = json.loads((shared / "cases" / "C63" / "cases.json").read_text(encoding="utf-8"))[name]
+    site.head, site.labels, site.commits = case["head_sha"], case["labels"], case["commits"]
+    for comment in case["comments"]:
+        site.people["ada"] = ("write", "write") if comment["author_association"] == "MEMBER" else ("read", "read")
+        site.comment("ada", comment["body"], comment["author_association"])
+    for run in case["runs"]:
+        swept(site, run["id"], run["head_sha"], plan(run["labels_at_start"][0]), conclusion=run["conclusion"])
+    wanted = STORIES[name]
+    if isinstance(wanted, str):
+        with pytest.raises(RefusedError, match=wanted):
+            asked(github)
+    else:
+        found = asked(github)
+        assert (found.run_id if found else None) == wanted
+
+
+def test_all_stories_are_told(shared: Path) -> None:
+    assert json.loads((shared / "cases" / "C63" / "cases.json").read_text(encoding="utf-8")).keys() == STORIES.keys()
+
+
+# -- commands
+
+
+class Said(NamedTuple):
+    body: str
+    wanted: tuple[int | None] | str | None  # (run,), no command, or the refusal
+
+
+BODIES: Final = {
+    "bare": Said("/reuse-sweep-run", (None,)),
+    "with a run": Said("/reuse-sweep-run 1001", (1001,)),
+    "with blanks around": Said("/reuse-sweep-run   1001  \r\n", (1001,)),
+    "below a text": Said("It is the same code.\n\n/reuse-sweep-run 7\n", (7,)),
+    "the last of two": Said("/reuse-sweep-run 7\n/reuse-sweep-run 8", (8,)),
+    "in a sentence": Said("please do not use `/reuse-sweep-run` here", None),
+    "quoted": Said("> /reuse-sweep-run 1001\n\nWhy?", None),
+    "indented code": Said("    /reuse-sweep-run 1001", None),
+    "fenced": Said("```\n/reuse-sweep-run 1001\n```", None),
+    "fenced with tildes": Said("~~~~text\n/reuse-sweep-run 1001\n~~~\n/reuse-sweep-run\n~~~~", None),
+    "fenced and never closed": Said("```\n/reuse-sweep-run 1001", None),
+    "below a fence": Said("```\nx\n```\n/reuse-sweep-run 5", (5,)),
+    "another command": Said("/reuse-sweep-runs", None),
+    "with something behind the run": Said("/reuse-sweep-run 1001 please", "takes the number of a run or nothing"),
+    "with a word": Said("/reuse-sweep-run latest", "latest follows"),
+    "with an address": Said("/reuse-sweep-run https://x/actions/runs/1", "follows"),
+    "with zero": Said("/reuse-sweep-run 0", "follows"),
+    "with other digits": Said("/reuse-sweep-run ١٢", "follows"),
+    "with a number without end": Said("/reuse-sweep-run " + "9" * 60_000, "follows"),
+    "nothing": Said("", None),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_command(name: str, site: Site, github: GitHub) -> None:
+    site.people["ada"] = ("write", "write")
+    said = BODIES[name]
+    site.comment("ada", said.body)
+    asking = Asking(github, str)
+    if isinstance(said.wanted, str):
+        with pytest.raises(RefusedError, match=said.wanted) as caught:
+            find_request(github.comments(77), asking)
+        assert len(str(caught.value)) < 500
+        return
+    found = find_request(github.comments(77), asking)
+    assert (None if found is None else (found.run_id,)) == said.wanted
+    assert len(site.requests) == 1 + (said.wanted is not None)
+
+
+def test_the_last_word_of_somebody_who_may(site: Site, github: GitHub) -> None:
+    site.people.update(ada=("write", "write"), tri=("read", "triage"))
+    site.comment("ada", "/reuse-sweep-run 1")
+    mine = site.comment("ada", "/reuse-sweep-run 2")
+    site.comment("tri", "/reuse-sweep-run 3")
+    site.comment("mallory", "/reuse-sweep-run nonsense", "CONTRIBUTOR")
+    site.comment(None, "/reuse-sweep-run 4")
+    assert find_request(github.comments(77), Asking(github, str)) == Request(mine, "ada", 2)
+
+
+def test_order_is_by_id_whatever_the_clocks_say(github: GitHub, site: Site) -> None:
+    site.people["ada"] = ("write", "write")
+    comments = [Comment(12, "ada", "/reuse-sweep-run 2"), Comment(11, "ada", "/reuse-sweep-run 1")]
+    found = find_request(comments, Asking(github, str))
+    assert found is not None
+    assert found.run_id == 2
+
+
+# -- runs
+
+
+def ready(site: Site) -> None:
+    site.people["ada"] = ("write", "write")
+    site.labels.append("full-sweep-fail-fast")
+    site.commits[:] = [PUSHED, HEAD]
+
+
+def two(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    swept(site, 6, HEAD)
+    site.artifacts[5].clear()
+
+
+def only_first_result(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    site.artifacts[5].pop()
+
+
+def other_config(site: Site) -> None:
+    swept(site, 5, PUSHED, plan(rows=[{"id": "x--c1", "digest": "d1"}, {"id": "x--c2", "digest": "other"}]))
+
+
+def renamed(site: Site) -> None:
+    swept(site, 5, PUSHED, plan(rows=[{"id": "old--c1", "digest": "d1"}]))
+    site.add_artifact(5, "result-old--c1", x="y")
+
+
+def nothing_same(site: Site) -> None:
+    swept(site, 5, PUSHED, plan(rows=[{"id": "x--c1", "digest": "other"}]))
+
+
+def expired_results(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    site.expired.update(f"result-{row['id']}" for row in ROWS)
+
+
+def expired_plan(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    site.expired.add("plan")
+
+
+def trimmed_then_full(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    swept(site, 6, HEAD, plan("sweep-enabled"))
+
+
+def of_another_workflow(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    site.runs[0]["path"] = ".github/workflows/ci.yml"
+
+
+def of_a_fork(site: Site) -> None:
+    swept(site, 5, PUSHED)
+    site.runs[0]["head_repository"] = {"full_name": "mallory/bench"}
+
+
+def packed(data: bytes) -> Callable[[Site], object]:
+    def change(site: Site) -> None:
+        site.add_run(5, PUSHED)
+        site.artifacts[5] = [("plan", data)]
+
+    return change
+
+
+def many_commits(site: Site) -> None:
+    site.commits[:] = [f"{number:040x}" for number in range(300)]
+    swept(site, 5, site.commits[-1])
+
+
+class Case(NamedTuple):
+    """``wanted``: the reused points, or the text of the refusal."""
+
+    change: Callable[[Site], object]
+    run: int | None
+    wanted: dict[str, str] | str
+
+
+BOTH: Final = {"x--c1": "x--c1", "x--c2": "x--c2"}
+CASES: Final[dict[str, Case]] = {
+    "newest of its own commits": Case(two, None, BOTH),
+    "a point without a result runs": Case(only_first_result, None, {"x--c1": "x--c1"}),
+    "a point that changed runs": Case(other_config, None, {"x--c1": "x--c1"}),
+    "the same job under another id": Case(renamed, None, {"x--c1": "old--c1"}),
+    "no point is the same": Case(nothing_same, None, "the result of none of these points"),
+    "results expired": Case(expired_results, None, "the result of none of these points"),
+    "plan expired": Case(expired_plan, None, "no sweep of this pull request has ended with success"),
+    "plan expired, named": Case(expired_plan, 5, "no plan that can be read"),
+    "a trimmed one is passed over": Case(trimmed_then_full, None, BOTH),
+    "a trimmed one, named": Case(trimmed_then_full, 6, "run 6 was started by sweep-enabled"),
+    "accuracy alone": Case(lambda site: swept(site, 5, HEAD, plan(evals_only=True)), 5, "with evals-only, which is"),
+    "trimmed alone": Case(lambda site: swept(site, 5, HEAD, plan("sweep-enabled")), None, "is a full sweep: run 5 was"),
+    "failed": Case(lambda site: swept(site, 5, PUSHED, conclusion="failure"), None, "has ended with success"),
+    "failed, named": Case(lambda site: swept(site, 5, PUSHED, conclusion="failure"), 5, BOTH),
+    "still running": Case(lambda site: swept(site, 5, PUSHED, conclusion=None), 5, "has not ended"),
+    "no such run": Case(id, 5, "there is no run 5"),
+    "none at all": Case(id, None, "has ended with success"),
+    "of another workflow": Case(of_another_workflow, 5, "is one of .github/workflows/ci.yml"),
+    "of a fork": Case(of_a_fork, 5, "ran the code of mallory/bench"),
+    "of a fork with a branch of the same name": Case(of_a_fork, None, "has ended with success"),
+    "after a force-push": Case(lambda site: swept(site, 5, OLD), None, "pin the run id: /reuse-sweep-run 5"),
+    "behind the commits that are listed": Case(many_commits, None, "only the first 250 commits are listed"),
+    "not a zip file": Case(packed(b"PK?"), 5, "no plan that can be read"),
+    "a zip file without a plan": Case(packed(zipped({"x": "{}"})), 5, "no plan that can be read"),
+    "a plan that is no JSON": Case(packed(zipped({"plan.json": "{"})), 5, "no plan that can be read"),
+    "a plan that is a list": Case(packed(zipped({"plan.json": "[]"})), 5, "no plan that can be read"),
+    "a plan of odd points": Case(
+        packed(zipped({"plan.json": plan(rows=[7, {"digest": ["d1"]}, {"id": 1}])})),
+        5, "the result of none of these points",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, site: Site, github: GitHub) -> None:
+    ready(site)
+    case = CASES[name]
+    case.change(site)
+    site.comment("ada", "/reuse-sweep-run" if case.run is None else f"/reuse-sweep-run {case.run}")
+    if isinstance(case.wanted, str):
+        with pytest.raises(RefusedError) as caught:
+            asked(github)
+        [finding] = caught.value.findings
+        assert case.wanted in str(finding)
+        assert finding.fix
+    else:
+        found = asked(github)
+        assert found is not None
+        assert found.points == case.wanted
+
+
+def test_what_the_plan_keeps(site: Site, github: GitHub) -> None:
+    ready(site)
+    swept(site, 5, PUSHED)
+    site.runs[0]["run_attempt"] = 3
+    comment = site.comment("ada", "/reuse-sweep-run")
+    found = asked(github)
+    assert found is not None
+    assert found.record() == {
+        "run-id": 5, "attempt": 3, "head-sha": PUSHED, "by": "ada", "comment": comment, "points": BOTH,
+    }  # fmt: skip
+    assert len(site.requests) == 9
+
+
+def test_an_api_that_fails_is_no_answer(site: Site, github: GitHub) -> None:
+    ready(site)
+    swept(site, 5, PUSHED)
+    site.comment("ada", "/reuse-sweep-run")
+    site.plant("artifacts", *[Reply(500)] * 9)
+    with pytest.raises(RefusedError, match="github-down"):
+        asked(github)
+    site.planted.clear()
+    site.plant("permission", error(403, "Resource not accessible by integration"))
+    with pytest.raises(RefusedError, match="github-permission"):
+        asked(github)
