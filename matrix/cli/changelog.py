@@ -100,6 +100,8 @@ def fix(*, dry: bool, **options: Any) -> int:
     elif changed:
         _write(revisions.head_name, mended.data)
         click.echo("".join(f"{step}\n" for step in mended.steps), err=True, nl=False)
+    elif not mended.findings:
+        click.echo(f"{revisions.head_name}: nothing to mend.")
     tell(mended.findings)
     return int(changed and dry)
 

@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
     "check": ("matrix.cli.check:check", "Hold every row to its recipe."),
     "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
+    "plan": ("matrix.cli.plan:plan", "Show what a change runs."),
     "simulate": ("matrix.cli.simulate:simulate", "Say what an event would start, and why."),
 }
 

@@ -39,8 +39,13 @@ class Revision:
     name: str
     commit: str
 
+    @property
+    def short(self) -> str:
+        """The name, or the beginning of an id that was written out."""
+        return self.name[:12] if self.name == self.commit else self.name
+
     def __str__(self) -> str:
-        return self.name if self.commit.startswith(self.name) else f"{self.name} ({self.commit[:12]})"
+        return self.short if self.commit.startswith(self.name) else f"{self.name} ({self.commit[:12]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Version:
     @property
     def name(self) -> str:
         """The file as git names it: ``main:perf-changelog.yaml``."""
-        return f"{self.revision.name}:{self.path}"
+        return f"{self.revision.short}:{self.path}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def _head(history: History, revisions: Revisions, named: Named, stack: ExitStack
 
 
 def _base(history: History, revision: Revision, named: Named, root: str) -> AbstractContextManager[Snapshot | None]:
-    return committed(history, revision, named, root=root, label=f"{revision.name}:")
+    return committed(history, revision, named, root=root, label=f"{revision.short}:")
 
 
 def _unreadable_base(finding: Finding) -> Finding:

@@ -65,7 +65,8 @@ def test_an_addition_runs_its_one_point_and_no_evals(shared: Path, tmp_path: Pat
     files = dict(zip(("--base-file", "--head-file", "--base-config", "--config"), map(str, texts), strict=True))
     words = [word for pair in files.items() for word in pair]
     scratch = Repository(tmp_path / "empty")
-    code = "from matrix.cli.main import run; from matrix.cli.plan import plan; raise SystemExit(run(plan, prog='plan'))"
-    output = scratch.run(sys.executable, "-c", code, *words, "--runners", str(case / "R.yaml"), "--format", "json")
+    output = scratch.run(
+        sys.executable, "-m", "matrix", "plan", *words, "--runners", str(case / "R.yaml"), "--format", "json"
+    )
     (row,) = json.loads(output)["points"]
     assert (row["conc"], row["run-eval"], row["id"]) == (48, False, "alpha-fp8-mi355x-sglang--8k1k--tp8--c48")
