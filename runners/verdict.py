@@ -1,0 +1,129 @@
+"""What a job's last record means: nothing but COMPLETED 0:0 is a success."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, assert_never
+
+from runners.job import ExitCode, JobState
+
+if TYPE_CHECKING:
+    from runners.job import JobRecord
+
+__all__ = ["Outcome", "Verdict", "judge"]
+
+
+class Outcome(StrEnum):
+    """The kinds of ends. A success of Slurm is not yet one of the point: its results are still to be verified."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INFRASTRUCTURE = "failed (infrastructure)"
+    """The cluster took the job away; the same job may well pass elsewhere."""
+    CANCELLED = "cancelled"
+    UNVERIFIED = "unverified"
+    """Nobody can say how the job ended."""
+    UNREACHABLE = "controller unreachable"
+    """The controller did not answer for too long. The job may still be running."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a job ended, and the sentence that says why."""
+
+    outcome: Outcome
+    why: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether Slurm saw the job succeed."""
+        return self.outcome is Outcome.PASSED
+
+
+# srtctl ends its workers by a signal once the benchmark is done, so the steps of every good run end so: Slurm derives
+# 0:9 for a COMPLETED job. A step that exits with a status, or is killed for its memory (0:125), did so by itself.
+_ENDED_BY_THE_JOB: Final = frozenset({ExitCode(0, 0), ExitCode(0, 9), ExitCode(0, 15)})
+
+
+def judge(record: JobRecord) -> Verdict:
+    """The verdict on a job that has ended.
+
+    A job that was put back into the queue fails even when its last run passes: two runs wrote into one folder.
+    """
+    state = record.state
+    outcome, why = Outcome.FAILED, ""
+    match state:
+        case JobState.COMPLETED:
+            outcome, why = _completed(record)
+        case JobState.FAILED:
+            why = _ended_with(record)
+        case JobState.CANCELLED:
+            outcome, why = Outcome.CANCELLED, "it was cancelled"
+        case JobState.TIMEOUT:
+            why = "it ran into its time limit"
+        case JobState.DEADLINE:
+            why = "its deadline came before its end"
+        case JobState.OUT_OF_MEMORY:
+            why = "it used more memory than it was given"
+        case JobState.NODE_FAIL:
+            outcome, why = Outcome.INFRASTRUCTURE, "a node of it failed"
+        case JobState.BOOT_FAIL:
+            outcome, why = Outcome.INFRASTRUCTURE, "a node of it did not boot"
+        case JobState.PREEMPTED:
+            outcome, why = Outcome.INFRASTRUCTURE, "it was preempted by another job"
+        case JobState.UNKNOWN:
+            why = "this version does not know that state, and only COMPLETED is a success"
+        case (
+            JobState.COMPLETING
+            | JobState.CONFIGURING
+            | JobState.EXPEDITING
+            | JobState.LAUNCH_FAILED
+            | JobState.PENDING
+            | JobState.POWER_UP_NODE
+            | JobState.RECONFIG_FAIL
+            | JobState.REQUEUED
+            | JobState.REQUEUE_FED
+            | JobState.REQUEUE_HOLD
+            | JobState.RESIZING
+            | JobState.RESV_DEL_HOLD
+            | JobState.REVOKED
+            | JobState.RUNNING
+            | JobState.SIGNALING
+            | JobState.SPECIAL_EXIT
+            | JobState.STAGE_OUT
+            | JobState.STOPPED
+            | JobState.SUSPENDED
+            | JobState.UPDATE_DB
+        ):
+            outcome, why = Outcome.UNVERIFIED, "that is no end, so its final state cannot be verified"
+        case _:
+            assert_never(state)
+    said = " ".join(part for part in (record.word, f"{record.exit}" if record.exit else "") if part)
+    return Verdict(outcome=outcome, why=f"job {record.job} {said}: {why}")
+
+
+def _completed(record: JobRecord) -> tuple[Outcome, str]:
+    if record.exit is None:
+        return Outcome.UNVERIFIED, f"{record.source} gives no exit code with it"
+    if record.exit != (0, 0):
+        return Outcome.FAILED, _ended_with(record)
+    if record.derived is not None and record.derived not in _ENDED_BY_THE_JOB:
+        return Outcome.FAILED, f"a step of it failed, with {record.derived}"
+    if record.restarts:
+        times = "once" if record.restarts == 1 else f"{record.restarts} times"
+        return Outcome.FAILED, f"Slurm started it again {times}, so its folder mixes what several runs wrote"
+    return Outcome.PASSED, "it succeeded"
+
+
+def _ended_with(record: JobRecord) -> str:
+    if record.reason == "JobLaunchFailure":
+        return "Slurm could not start it; most often its output folder cannot be written from the node"
+    if record.exit is None:
+        return "it failed"
+    code, signal = record.exit
+    if signal:
+        return f"it was ended by signal {signal}"
+    if code > 128:
+        return f"it exited with {code}, which is how a shell tells of signal {code - 128}"
+    return f"it exited with {code}" if code else "Slurm calls it failed, whatever it exited with"

@@ -1,0 +1,89 @@
+"""Which ends are successes: one of them."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.job import ExitCode, JobId, JobRecord, JobState, state_of
+from runners.slurm import read_accounting
+from runners.verdict import Outcome, judge
+
+FAIL, GONE, CANCELLED, PASS = Outcome.FAILED, Outcome.INFRASTRUCTURE, Outcome.CANCELLED, Outcome.PASSED
+
+# state|exit|derived -> the outcome, and a word that the reason holds.
+ROWS = {
+    "COMPLETED|0:0|0:0": (PASS, "succeeded"),
+    "COMPLETED|0:0|": (PASS, "succeeded"),
+    "COMPLETED|0:0|0:9": (PASS, "succeeded"),  # srtctl ends its own workers
+    "COMPLETED|0:0|0:15": (PASS, "succeeded"),
+    "COMPLETED|0:0|1:0": (FAIL, "step"),
+    "COMPLETED|0:0|137:0": (FAIL, "step"),
+    "COMPLETED|0:0|0:125": (FAIL, "step"),
+    "COMPLETED|3:0|3:0": (FAIL, "exited with 3"),
+    "COMPLETED||": (Outcome.UNVERIFIED, "no exit code"),
+    "FAILED|1:0|1:0": (FAIL, "exited with 1"),
+    "FAILED|137:0|0:0": (FAIL, "signal 9"),
+    "FAILED|0:9|0:9": (FAIL, "signal 9"),
+    "FAILED|0:0|1:0": (FAIL, "failed"),
+    "OUT_OF_MEMORY|0:125|0:0": (FAIL, "memory"),
+    "OUT_OF_ME+|0:125|0:0": (FAIL, "memory"),
+    "TIMEOUT|0:0|0:0": (FAIL, "time limit"),
+    "TIMEOUT|0:1|0:0": (FAIL, "time limit"),
+    "CANCELLED by 1001|0:0|0:0": (CANCELLED, "by 1001"),
+    "CANCELLED+|0:15|0:0": (CANCELLED, "cancelled"),
+    "DEADLINE|0:0|0:0": (FAIL, "deadline"),
+    "BOOT_FAIL|0:0|0:0": (GONE, "boot"),
+    "NODE_FAIL|0:0|0:0": (GONE, "node"),
+    "PREEMPTED|0:0|0:0": (GONE, "preempted"),
+    "SOME_NEW_STATE|0:0|0:0": (FAIL, "SOME_NEW_STATE"),
+    "RUNNING|0:0|0:0": (Outcome.UNVERIFIED, "no end"),
+}
+
+
+def record(text: str, restarts: int = 0) -> JobRecord:
+    word, code, derived = text.split("|")
+    return JobRecord(
+        job=JobId(900),
+        state=state_of(word),
+        word=word,
+        source="test",
+        exit=ExitCode.parse(code),
+        derived=ExitCode.parse(derived),
+        restarts=restarts,
+    )
+
+
+@pytest.mark.parametrize("text", ROWS)
+def test_the_verdict(text: str) -> None:
+    outcome, word = ROWS[text]
+    verdict = judge(record(text))
+    assert verdict.outcome is outcome
+    assert word in verdict.why
+    assert "900" in verdict.why
+
+
+@pytest.mark.parametrize("state", JobState)
+def test_only_completed_passes(state: JobState) -> None:
+    verdict = judge(record(f"{state}|0:0|0:0"))
+    assert verdict.passed is (state is JobState.COMPLETED)
+    assert verdict.why
+
+
+def test_two_runs_in_one_folder_are_no_success() -> None:
+    verdict = judge(record("COMPLETED|0:0|0:0", restarts=1))
+    assert verdict.outcome is Outcome.FAILED
+    assert "again once" in verdict.why
+
+
+def test_recorded_states(shared: Path) -> None:
+    lines = (shared / "cases" / "C52" / "states.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert len(rows) == 14
+    for row, wanted, status in rows:
+        found = read_accounting(row, JobId(900), "sacct")
+        assert found is not None
+        verdict = judge(found)
+        assert verdict.passed is (wanted == "pass"), row
+        assert verdict.passed is (status == "0"), row
+        assert (verdict.outcome is Outcome.CANCELLED) is (wanted == "cancelled"), row
+        assert (verdict.outcome is Outcome.INFRASTRUCTURE) is ("infrastructure" in wanted), row
