@@ -1,0 +1,183 @@
+"""How a followed job is shown: one live line on a terminal, groups in a log of GitHub Actions, plain lines elsewhere.
+
+A display never fails: who followed the job may hang up, and the job has to be cancelled all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["ActionsDisplay", "Display", "PlainDisplay", "TerminalDisplay", "display_for"]
+
+_ERASE: Final = "\r\x1b[K"
+
+
+class Display(Protocol):
+    """Takes what is to be shown, as it comes."""
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Show lines that the job wrote."""
+
+    def note(self, text: str) -> None:
+        """Show one line of ours."""
+
+    def phase(self, text: str) -> None:
+        """Begin a part with this heading: the job is in another state."""
+
+    def live(self, text: str) -> None:
+        """Show how things stand now, in place of what this showed before."""
+
+    def close(self) -> None:
+        """Leave the stream fit for whatever writes to it next."""
+
+
+class PlainDisplay:
+    """Lines in the order in which they come, and nothing live: for files and pipes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._dead = False
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Show lines that the job wrote."""
+        self._write("".join(f"{line}\n" for line in lines))
+
+    def note(self, text: str) -> None:
+        """Show one line of ours."""
+        self._write(f"{text}\n")
+
+    def phase(self, text: str) -> None:
+        """Show the heading as a line."""
+        self._write(f"{text}\n")
+
+    def live(self, text: str) -> None:
+        """Show nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _write(self, text: str) -> None:
+        if self._dead or not text:
+            return
+        encoding = self._stream.encoding or "utf-8"
+        try:
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._dead = True
+            self._drain()
+
+    def _drain(self) -> None:
+        """Let what is still buffered go nowhere, or its failure at exit would replace our exit status by 120."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            try:
+                os.dup2(nowhere, self._stream.fileno())
+            finally:
+                os.close(nowhere)
+        except (OSError, ValueError):
+            pass
+
+
+class TerminalDisplay(PlainDisplay):
+    """The same with one line at the bottom that is written over."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._shown = ""
+        self._text = ""
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Show lines that the job wrote, above the live line."""
+        if lines:
+            self._above("".join(f"{line}\n" for line in lines))
+
+    def note(self, text: str) -> None:
+        """Show one line of ours, above the live line."""
+        self._above(f"{text}\n")
+
+    def phase(self, text: str) -> None:
+        """Show the heading, above the live line."""
+        self._above(f"{text}\n")
+
+    def live(self, text: str) -> None:
+        """Write over the line at the bottom; a line that would wrap is cut, or it could not be erased."""
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):
+            columns = 80
+        self._text = text[: max(1, columns - 1)]
+        if self._text != self._shown:
+            self._write(f"{_ERASE}{self._text}")
+            self._shown = self._text
+
+    def close(self) -> None:
+        """Take the live line away."""
+        self._text = ""
+        self._above("")
+
+    def _above(self, text: str) -> None:
+        self._write(f"{_ERASE if self._shown else ''}{text}{self._text}")
+        self._shown = self._text
+
+
+class ActionsDisplay(PlainDisplay):
+    """One group a state of the job. What the job writes is shown and never obeyed as a workflow command."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._heading = ""
+        self._open = False
+        self._token = ""
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Show lines that the job wrote, with the commands of GitHub switched off until the next line of ours."""
+        if not lines:
+            return
+        self._begin()
+        start = ""
+        if not self._token:
+            self._token = secrets.token_hex(16)
+            start = f"::stop-commands::{self._token}\n"
+        self._write(start + "".join(f"{line}\n" for line in lines))
+
+    def note(self, text: str) -> None:
+        """Show one line of ours outside of the group, which is folded away once it has ended."""
+        self._end()
+        self._write(f"{text}\n")
+
+    def phase(self, text: str) -> None:
+        """End the group, and begin one with this heading."""
+        self._end()
+        self._heading = text
+        self._begin()
+
+    def close(self) -> None:
+        """End the group."""
+        self._end()
+
+    def _begin(self) -> None:
+        if not self._open:
+            heading = self._heading.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            self._write(f"::group::{heading}\n")
+            self._open = True
+
+    def _end(self) -> None:
+        if self._token:
+            self._write(f"::{self._token}::\n")
+            self._token = ""
+        if self._open:
+            self._write("::endgroup::\n")
+            self._open = False
+
+
+def display_for(stream: TextIO, environment: Mapping[str, str]) -> Display:
+    """The display that fits a stream: `ActionsDisplay` where GITHUB_ACTIONS is true, else by what the stream is."""
+    if environment.get("GITHUB_ACTIONS") == "true":
+        return ActionsDisplay(stream)
+    return TerminalDisplay(stream) if stream.isatty() and environment.get("TERM") != "dumb" else PlainDisplay(stream)
