@@ -23,7 +23,10 @@ __all__ = ["Entry", "Log", "ScenarioType", "content_of", "read"]
 
 
 class ScenarioType(StrEnum):
-    """The two kinds of scenario; also the order in which an entry claims them."""
+    """The two kinds of scenario, in the order in which an entry claims them.
+
+    As `matrix.config.model.ScenarioKind` has them; a check of bytes loads no config model.
+    """
 
     FIXED_SEQ_LEN = "fixed-seq-len"
     AGENTIC_CODING = "agentic-coding"

@@ -18,7 +18,7 @@ from matrix.points.request import Filters, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from matrix.changelog.entries import Entry
+    from matrix.changelog.entries import Entry, Log
     from matrix.changelog.rules import Verdict
     from matrix.checks.changelog import Waiver
     from matrix.plan.claims import Claim
@@ -114,8 +114,10 @@ def plan_change(
     planner = _Planner(head, options, delta)
     for claim in claims(entries, head.configs, options):
         planner.serve(claim)
-    plan = planner.plan(entries)
-    return plan, (*findings, *planner.findings)
+    findings += planner.findings
+    if not errors_of(findings):
+        findings += _idle(planner, log)
+    return planner.plan(entries), tuple(findings)
 
 
 def _conflicting(entries: Sequence[Entry], verdict: Verdict, options: Options) -> Iterator[Finding]:
@@ -129,6 +131,20 @@ def _conflicting(entries: Sequence[Entry], verdict: Verdict, options: Options) -
             yield Finding(rule="changelog-exclusive", message=message, fix=fix, span=place)
 
 
+def _idle(planner: _Planner, log: Log) -> Iterator[Finding]:
+    """Entries that run nothing although nobody runs it for them; what a whole plan leaves out is not their fault."""
+    if planner.options.evals_only:
+        return
+    for entry, count in planner.served.items():
+        if not count:
+            why = "; ".join(dict.fromkeys(one.reason for one in planner.left_out if one.rule == "eval-min-prefill-ep"))
+            what = f"none of its points is left ({why})" if why else "none of its points is one that it asks for"
+            message = f"entry {entry} runs nothing: {what}."
+            fix = "see what `matrix expand --evals-only` marks for its configs, and change the fields that choose"
+            (found,) = (one for one in log.entries if one.number == entry)
+            yield Finding(rule="changelog-empty", message=message, fix=fix, span=log.span(found, "config-keys"))
+
+
 class _Planner:
     def __init__(self, workspace: Workspace, options: Options, delta: Delta | None) -> None:
         self.workspace = workspace
@@ -139,6 +155,7 @@ class _Planner:
         self.left_out: list[LeftOut] = []
         self.findings: list[Finding] = []
         self.told: set[Finding] = set()
+        self.served: dict[int, int] = {}
 
     def serve(self, claim: Claim) -> None:
         """Expand what a claim was granted, or write down why it was not."""
@@ -151,9 +168,13 @@ class _Planner:
             return
         points = self.expand(claim)
         if claim.evals is EvalMode.NONE:
-            self.throughput += self.added(points) if self.delta else points
+            points = list(self.added(points)) if self.delta else points
+            self.throughput += points
         else:
-            self.accuracy += self.with_prefill_ep(points, claim.entry.eval_min_prefill_ep)
+            points = list(self.with_prefill_ep(points, claim.entry.eval_min_prefill_ep))
+            self.accuracy += points
+        number = claim.entry.number
+        self.served[number] = self.served.get(number, 0) + len(points)
 
     def expand(self, claim: Claim) -> list[Point]:
         filters = Filters(scenario_type=tuple(kind.value for kind in claim.kinds))

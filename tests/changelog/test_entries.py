@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from matrix.changelog.entries import ScenarioType, read
 from matrix.changelog.text import Text
+from matrix.config.model import ScenarioKind
 from tests.changelog.support import BASE, LINK, entry, log
 
 SCHEMA: dict[str, Any] = json.loads((files("matrix") / "schemas" / "changelog.json").read_text(encoding="utf-8"))
@@ -41,6 +42,10 @@ def test_every_field_has_its_value_and_place() -> None:
     assert found.scenario_types == (ScenarioType.AGENTIC_CODING,)
     assert str(read_log.span(found, "pr-link")) == "log:30:12"
     assert str(read_log.span(found, "config-keys")) == "log:20:5"
+
+
+def test_the_scenario_types_are_those_of_a_config() -> None:
+    assert [kind.value for kind in ScenarioType] == [kind.value for kind in ScenarioKind]
 
 
 def test_scenario_types_keep_the_order_in_which_they_are_claimed() -> None:

@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from matrix.changelog.context import Context
@@ -15,11 +17,16 @@ from matrix.findings import errors_of
 from matrix.plan.document import buckets, plan_record
 from matrix.plan.history import Revision
 from matrix.plan.plan import plan_change
+from matrix.points.evals import EvalMode
+from matrix.points.pipeline import expand
+from matrix.points.request import Request
 from tests.changelog.support import BASE, entry
 from tests.plan.support import added, ids, multi, of, planned, single, workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from matrix.workspace import Workspace
 
 BOTH = single("a", agentic="[1, 8]")
 SPACE = BOTH + single("b") + single("c", fixed="", agentic="[2]")
@@ -147,9 +154,25 @@ def test_nothing_to_run_has_a_reason(tmp_path: Path) -> None:
 
 def test_an_entry_that_leaves_nothing(tmp_path: Path) -> None:
     space = workspace(tmp_path, multi("m", (1, "[4]", "")))
-    plan, findings = planned(space, of("m", evals_only="true", eval_min_prefill_ep="8"))
+    plan, (finding,) = planned(space, of("m", evals_only="true"))
+    assert finding.rule == "changelog-empty"
+    assert not plan.points
+    high = workspace(tmp_path / "high", multi("m", (1, "[64]", "")))
+    _, (finding,) = planned(high, of("m", evals_only="true", eval_min_prefill_ep="8"))
+    assert "prefill ep 1 is below 8" in finding.message
+
+
+def test_a_plan_that_leaves_nothing(tmp_path: Path) -> None:
+    """What was asked of the whole plan is no fault of an entry: an empty plan with a reason."""
+    plan, findings = planned(workspace(tmp_path, multi("m", (1, "[4]", ""))), of("m"), evals_only=True)
     assert not findings
-    assert plan.reason
+    assert (plan.points, plan.reason) == ((), "no point is left: see what was left out and why")
+
+
+def test_an_entry_whose_configs_run_already(tmp_path: Path) -> None:
+    plan, findings = planned(workspace(tmp_path, SPACE), of("a"), of("a"))
+    assert not findings
+    assert ids(plan) == [*EVERY_A, *EVALS_A]
 
 
 SCHEMA: dict[str, Any] = json.loads((files("matrix") / "schemas" / "plan.json").read_text(encoding="utf-8"))
@@ -195,3 +218,35 @@ def test_an_entry_without_its_link_is_still_planned(tmp_path: Path) -> None:
     space = workspace(tmp_path, SPACE)
     _, more = plan_change(verdict, space, space)
     assert [finding.rule for finding in (*findings, *more)] == ["changelog-field", "changelog-key"]
+
+
+FLAGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "evals_only": st.just("true"),
+        "no_evals": st.just("true"),
+        "all_evals": st.just("true"),
+        "scenario_type": st.sampled_from(["[fixed-seq-len]", "[agentic-coding]"]),
+    },
+).filter(lambda flags: "no_evals" not in flags or not flags.keys() & {"evals_only", "all_evals"})
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return workspace(tmp_path_factory.mktemp("space"), SPACE)
+
+
+@given(data=st.data())
+def test_no_point_runs_twice_and_none_is_invented(space: Workspace, data: st.DataObject) -> None:
+    keys = data.draw(st.lists(st.sampled_from(["a", "b", "c", '"*"', "a\n    - c"]), min_size=1, max_size=4))
+    entries = [of(key, **data.draw(FLAGS)) for key in keys]
+    options: dict[str, Any] = data.draw(st.sampled_from([{}, {"trim": True}, {"all_evals": True}]))
+    plan, _ = planned(space, *entries, **options)
+    names = [point.id for point in plan.points]
+    assert len(names) == len(set(names))
+    everything = {
+        point.id
+        for request in (Request(evals=EvalMode.NONE), Request(evals=EvalMode.ALL, evals_only=True))
+        for point in expand(space.configs, space.facts, space.policy, request).points
+    }
+    assert set(names) <= everything
