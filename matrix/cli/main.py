@@ -24,6 +24,9 @@ _COMMANDS: Final = {
     "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
     "plan": ("matrix.cli.plan:plan", "Show what a change runs."),
     "simulate": ("matrix.cli.simulate:simulate", "Say what an event would start, and why."),
+    "limits": ("matrix.cli.limits:limits", "Hold a plan to the limits of GitHub Actions."),
+    "shard": ("matrix.cli.shard:shard", "The jobs of one shard of a plan."),
+    "job": ("matrix.cli.shard:job", "One job of a plan."),
 }
 
 
@@ -76,27 +79,42 @@ def run(command: click.Command, args: Sequence[str] | None = None, *, prog: str)
     try:
         status = command.main(arguments, prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return _closed_pipe()
-    except RefusedError as error:
-        return _refused(error)
-    except MatrixError as error:
-        click.echo(f"{prog}: {error}", err=True)
-        return error.exit_status
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return 130
-    except Exception as error:
-        if "--debug" in arguments:
-            raise
-        kind = type(error).__name__
-        click.echo(f"{prog}: internal error: {kind}: {error}. This is a bug; --debug shows where.", err=True)
-        return 1
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each way to end has its status
+        try:
+            return _status_of(error, prog, debug="--debug" in arguments)
+        except BrokenPipeError:  # nobody reads what is told, either
+            return _closed_pipe()
     return status if isinstance(status, int) else 0
+
+
+def _status_of(error: BaseException, prog: str, *, debug: bool) -> int:
+    match error:
+        case BrokenPipeError():
+            return _closed_pipe()
+        case SystemExit():  # what click makes of a closed pipe, and of a shell that asks for completions
+            pipe = type(sys.stdout) is click.utils.PacifyFlushWrapper
+            return _closed_pipe() if pipe else error.code if isinstance(error.code, int) else 1
+        case RefusedError():
+            return _refused(error)
+        case MatrixError():
+            click.echo(f"{prog}: {error}", err=True)
+            return error.exit_status
+        case click.ClickException() | click.exceptions.Exit():
+            if isinstance(error, click.ClickException):
+                error.show()
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            return 130
+        case _ if debug:
+            raise error
+        case OSError():
+            return _failed_system(error, prog)
+        case _:
+            kind = type(error).__name__
+            click.echo(
+                f"{prog}: internal error: {kind}: {error}. This is a bug; {prog} --debug … shows where.", err=True
+            )
+            return 1
 
 
 def _refused(error: RefusedError) -> int:
@@ -106,8 +124,19 @@ def _refused(error: RefusedError) -> int:
     try:
         print_findings(in_order(error.findings), sys.stderr)
     except BrokenPipeError:
-        return _closed_pipe()
+        raise
+    except OSError:
+        return 1
     return error.exit_status
+
+
+def _failed_system(error: OSError, prog: str) -> int:
+    """A full disk and its like: nothing of ours is wrong."""
+    import contextlib
+
+    with contextlib.suppress(OSError):
+        click.echo(f"{prog}: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+    return 1
 
 
 def _closed_pipe() -> int:
@@ -122,8 +151,19 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """``python -m matrix`` and the console script."""
     # What a short command allocates lives until its end: collecting it over and over is wasted time.
     gc.disable()
+    _buffer_output()
     command: Any = matrix
     finish(run(command, args, prog="matrix"))
+
+
+def _buffer_output() -> None:
+    """Write stdout through a buffer even under PYTHONUNBUFFERED.
+
+    Without one Python drops what a pipe did not take when its reader left, and the loss looks like success.
+    """
+    if getattr(sys.stdout, "write_through", False):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
 
 
 def finish(status: int) -> NoReturn:
@@ -135,6 +175,8 @@ def finish(status: int) -> NoReturn:
         sys.stderr.flush()
     except BrokenPipeError:
         status = _closed_pipe()
+    except OSError:  # told when the command flushed
+        status = status or 1
     if sys.gettrace() is not None or "coverage" in sys.modules:
         sys.exit(status)
     os._exit(status)
