@@ -302,7 +302,7 @@ def _explain(document: Document, node: Map, number: int) -> Iterator[Finding]:
     for field in _REQUIRED:
         if field not in node:
             message = f"entry {number} has no {field}. Every entry says what it sweeps, why, and in which pull request."
-            yield _finding("changelog-field", message, f"add {field}", document.of_value(node, field))
+            yield _finding("changelog-field", message, _ADD[field], document.of_value(node, field))
     for field, value in node.items():
         if not (problem := _problem(field, value)):
             continue
@@ -321,6 +321,11 @@ def _explain(document: Document, node: Map, number: int) -> Iterator[Finding]:
 _WHY: Final = {
     "no-evals": "The one runs no evals, the other chooses which evals run.",
     "append-only": "An append-only entry runs its new points and no evals.",
+}
+_ADD: Final = {
+    "config-keys": "begin it with '- config-keys:' and a line '    - <key>' for each config",
+    "description": "add '  description:' and a line '    - \"…\"' that says why",
+    "pr-link": "add '  pr-link: XXX'; XXX becomes the link once the pull request has a number",
 }
 _WRITE: Final = {
     "config-keys": "list one config key a line, each '    - <key>'; * stands for any text",
