@@ -702,5 +702,6 @@ def _nearest_file(named: str | Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"the folder {folder} does not exist either; check the path"
-    siblings = [entry.name for entry in folder.iterdir() if entry.suffix == path.suffix]
-    return did_you_mean(path.name, siblings) if siblings else "check the path"
+    kinds = {path.suffix, ".yaml", ".yml"} - {""}
+    siblings = [entry.name for entry in folder.iterdir() if entry.suffix in kinds]
+    return did_you_mean(path.name, siblings, list_all=6) if siblings else "check the path"
