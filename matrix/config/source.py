@@ -702,6 +702,7 @@ def _nearest_file(named: str | Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"the folder {folder} does not exist either; check the path"
-    kinds = {path.suffix, ".yaml", ".yml"} - {""}
+    yaml = (".yaml", ".yml")
+    kinds = (path.suffix,) if path.suffix not in ("", *yaml) else yaml
     siblings = [entry.name for entry in folder.iterdir() if entry.suffix in kinds]
     return did_you_mean(path.name, siblings, list_all=6) if siblings else "check the path"
