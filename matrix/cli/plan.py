@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.cli.changelog import judge, proof_options, revisions_of
+from matrix.cli.event import event_options, plan_event
 from matrix.cli.options import terminal_width
 from matrix.cli.report import tell
 
@@ -23,12 +24,19 @@ __all__ = ["plan"]
 @click.option("--evals-only", is_flag=True, help="Accuracy runs alone.")
 @click.option("--format", "style", type=click.Choice(["table", "json", "buckets"]), default="table", help="How.")
 @click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is left to run.")
+@event_options
 def plan(*, style: str, allow_empty: bool, trim: bool, all_evals: bool, evals_only: bool, **options: Any) -> int:
     """Show what the new entries of perf-changelog.yaml run.
 
     The log and the configs of two commits are compared, the working tree is not read. --format json is plan.json;
     buckets is the shape that InferenceX's planner prints. Nothing to run is exit status 3, with the reason.
+
+    With --event the event says what is compared and how it is run. plan.json is written, and the outputs of the
+    planning job are printed, or go where GitHub Actions wants them. Exit status 1 where the event is refused, else 0.
     """
+    if options["event"] is not None:
+        flags = {"trim": trim, "all_evals": all_evals, "evals_only": evals_only, "allow_empty": allow_empty}
+        return plan_event({**options, **flags})
     from matrix.plan.claims import Options
 
     findings, _, found = judge(revisions_of(options), options, Options(trim, all_evals, evals_only))

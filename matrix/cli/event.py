@@ -1,0 +1,214 @@
+"""``matrix plan --event``: an event in; out come ``plan.json``, the outputs of the planning job and its summary."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from matrix.cli.simulate import PERMISSIONS, Given, labels_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matrix.findings import Finding
+    from matrix.plan.decision import Decision
+    from matrix.plan.event import Event
+    from matrix.plan.labels import Mode, Registry
+    from matrix.plan.plan import Plan
+    from matrix.plan.sweep import Sweep
+
+__all__ = ["event_options", "plan_event"]
+
+_TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
+_ELSEWHERE: Final = {
+    "base_ref": "--base-ref", "head_ref": "--head-ref", "base_file": "--base-file", "head_file": "--head-file",
+    "base_masters": "--base-config", "worktree": "--worktree", "number": "--pr", "merging": "--merge",
+    "trim": "--trim-conc", "all_evals": "--all-evals", "evals_only": "--evals-only", "allow_empty": "--allow-empty",
+}  # fmt: skip
+"""What an event or its labels say."""
+
+
+def event_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What goes with an event."""
+    options = [
+        click.option("--event", type=click.Path(), help="Decide about this event file; plan what it starts."),
+        click.option("--event-name", metavar="NAME", help="What GitHub calls the event. [default: by its shape]"),
+        click.option("--labels", type=click.Path(), help="The label registry."),
+        click.option(
+            "--permission", type=click.Choice(PERMISSIONS),
+            help="What whoever did it may do. [default: GitHub is asked, with GITHUB_TOKEN]",
+        ),
+        click.option("--output", type=click.Path(dir_okay=False), help="Where plan.json goes. [default: plan.json]"),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def plan_event(options: dict[str, Any], environment: Mapping[str, str] = os.environ) -> int:
+    """Decide, plan, write. Only a refusal is exit status 1; a run, a skip and a cancel are 0.
+
+    In GitHub Actions the outputs and the summary go where the runner wants them, and findings are annotations too.
+    """
+    from matrix.errors import RefusedError
+    from matrix.plan.decision import Action, Decision
+    from matrix.plan.sweep import Sweep
+
+    if said := [option for name, option in _ELSEWHERE.items() if options[name]]:
+        message = f"{said[0]} does not go with --event, which says that itself."
+        raise click.UsageError(message)
+    try:
+        sweep, findings = _swept(options, environment)
+    except RefusedError as error:
+        findings = error.findings
+        count = len([finding for finding in findings if finding.severity == "error"])
+        sweep = Sweep(Decision(Action.REFUSE, f"{count} {'fault' if count == 1 else 'faults'}, told below"))
+    _write(sweep, findings, options["output"] or "plan.json", environment)
+    return int(sweep.decision.action is Action.REFUSE)
+
+
+def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Sweep, tuple[Finding, ...]]:
+    """The decision and, where it says run, the plan, proven against GitHub's limits."""
+    from matrix.errors import RefusedError
+    from matrix.findings import errors_of
+    from matrix.plan.decision import Action
+    from matrix.plan.event import Kind, read_event
+    from matrix.plan.limits import measures
+    from matrix.plan.sweep import outputs_of, sweep_of, written_of
+
+    registry = labels_of(options["labels"])
+    event = read_event(options["event"], options["event_name"])
+    decision, receipts = _decided(event, registry, options["permission"], environment)
+    if decision.action is not Action.RUN or decision.mode is None:
+        return sweep_of(decision), ()
+    by_hand = event.kind is Kind.DISPATCH
+    plan, findings = _selected(event, decision.mode, options) if by_hand else _changed(event, decision.mode, options)
+    if errors_of(findings):
+        raise RefusedError(findings)
+    sweep = sweep_of(decision, plan)._replace(receipts=receipts)
+    if sweep.points:
+        written = written_of(sweep.record())
+        over = [one.finding() for one in measures(written, outputs_of(sweep, "")) if not one.fits]
+        findings = (*findings, *over, *_over_budget(plan))
+        if errors_of(findings):
+            raise RefusedError(findings)
+    return sweep, findings
+
+
+def _decided(
+    event: Event, registry: Registry, permission: str | None, environment: Mapping[str, str]
+) -> tuple[Decision, tuple[dict[str, Any], ...]]:
+    """The decision; GitHub is asked for what the event file does not tell, unless the command line tells it."""
+    from matrix.plan.decision import decide
+    from matrix.plan.event import Kind
+
+    if permission is not None or event.kind is not Kind.PULL_REQUEST:
+        return decide(event, registry, Given(permission or "unknown")), ()
+    from matrix.github import API, GitHub
+    from matrix.plan.approval import Asking, approve
+
+    api = environment.get("GITHUB_API_URL", API)
+    with GitHub(event.repository, environment.get(_TOKEN), api=api) as forge:
+        decision, receipts = approve(event, registry, forge, Asking(forge, Given("unknown").subject))
+    return decision, tuple(receipt._asdict() for receipt in receipts)
+
+
+def _changed(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:
+    """The plan of a pull request: from where its branch began to the commit that was approved."""
+    from matrix.cli.changelog import judge, revisions_of
+    from matrix.errors import RefusedError
+    from matrix.plan.history import History
+
+    with History(".") as history:
+        head = history.revision(event.head_sha)
+        tip = history.revision(event.base_sha) if event.base_sha else history.default_branch()
+        base = history.merge_base(tip, head)
+    settings = {**options, "base_ref": base.commit, "head_ref": head.commit, "number": event.number}
+    findings, _, plan = judge(revisions_of(settings), settings, mode.options)
+    if plan is None and not findings:
+        message = "no master config is there to plan with; name one with --config."
+        raise click.UsageError(message)
+    if plan is None:
+        raise RefusedError(findings)
+    return plan, tuple(findings)
+
+
+def _selected(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:
+    """The plan of a sweep by hand: what its inputs select of the checkout."""
+    from matrix.cli.options import workspace_of
+    from matrix.plan.selection import plan_selection
+
+    inputs = dict(event.inputs)
+    ids = tuple(inputs.get("ids", "").replace(",", " ").split())
+    request = _request(inputs.get("select", ""))
+    workspace = workspace_of(options["masters"], options["runners"], options["recipes"], options["golden"])
+    return plan_selection(workspace, request._replace(ids=(*request.ids, *ids)), mode)
+
+
+def _request(text: str) -> Any:
+    """The options of ``matrix expand``, as an input of a workflow has them."""
+    import shlex
+
+    from matrix.cli.expand import request_of, selection_options
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding
+    from matrix.plan.event import shown
+
+    @click.command(add_help_option=False)
+    @selection_options
+    def select(**selection: Any) -> Any:
+        return request_of(selection)
+
+    try:
+        return select.main(shlex.split(text), prog_name="select", standalone_mode=False)
+    except (click.ClickException, ValueError) as error:
+        said = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        message = f"the selection {shown(text)} is not understood: {shown(said, 200)}"
+        raise RefusedError(
+            [Finding(rule="event-select", message=message, fix="give options of matrix expand")]
+        ) from None
+
+
+def _over_budget(plan: Plan) -> list[Finding]:
+    """What is told where a plan costs more than the repository allows."""
+    from matrix.config.settings import find_settings
+    from matrix.findings import Finding
+
+    most = find_settings(".").budget_gpu_hours
+    if most is None or plan.cost.gpu_hours <= most:
+        return []
+    message = f"the plan takes {plan.cost.gpu_hours:,.0f} GPU-hours, and budget-gpu-hours allows {most:,.0f}."
+    fix = "sweep fewer points, or raise budget-gpu-hours in [tool.matrix]"
+    return [Finding(rule="plan-budget", message=message, fix=fix)]
+
+
+def _write(sweep: Sweep, findings: Sequence[Finding], path: str, environment: Mapping[str, str]) -> None:
+    """plan.json, outputs, summary, and the same for people."""
+    import sys
+
+    from matrix.cli.files import append, replace
+    from matrix.findings import in_order
+    from matrix.plan.sweep import outputs_of
+    from matrix.report.github import annotation_lines
+    from matrix.report.summary import summary_text
+    from matrix.report.text import print_findings
+
+    text = sweep.text()
+    replace(path, text)
+    outputs = "".join(f"{name}={value}\n" for name, value in outputs_of(sweep, text).items())
+    ordered = in_order(findings)
+    print_findings(ordered, sys.stderr)
+    click.echo(f"{sweep.decision.action}: {sweep.decision.reason}")
+    if (file := environment.get("GITHUB_OUTPUT")) is None:
+        click.echo(outputs, nl=False)
+    else:
+        append(file, outputs)
+    if file := environment.get("GITHUB_STEP_SUMMARY"):
+        append(file, summary_text(sweep, ordered))
+    if environment.get("GITHUB_ACTIONS") == "true":
+        for line in annotation_lines(ordered):
+            click.echo(line)
+        if sweep.decision.action == "refuse" and not ordered:
+            click.echo(f"::error title=sweep::{sweep.decision.reason.replace('%', '%25')}")

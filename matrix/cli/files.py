@@ -1,0 +1,54 @@
+"""Files that commands write: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["append", "replace"]
+
+
+def replace(name: str | Path, text: str) -> None:
+    """Write a file at once: nobody ever sees half of it.
+
+    Raises:
+        RefusedError: its folder is missing, or nothing can be written there.
+    """
+    path = Path(name)
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            Path(temporary).chmod(mode)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def append(name: str, text: str) -> None:
+    """Add to a file that a runner reads after the step.
+
+    Raises:
+        RefusedError: it cannot be written.
+    """
+    try:
+        with Path(name).open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise _unwritable(Path(name), error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> Exception:
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Span
+
+    message = f"this file cannot be written: {(error.strerror or str(error)).lower()}."
+    return RefusedError(
+        [Finding(rule="file-unwritable", message=message, fix="check the folder and its rights", span=Span(str(path)))]
+    )

@@ -1,0 +1,204 @@
+"""`Sweep`: a plan together with the decision that lets it run, as ``plan.json`` and as the outputs of the planning job.
+
+The file carries the rows. The outputs carry words, counts, and the one canary; a whole plan would not fit into them.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from matrix.config.source import read_bytes
+from matrix.errors import RefusedError
+from matrix.findings import Finding, Span, did_you_mean
+from matrix.plan.decision import Action
+from matrix.plan.document import VERSION, plan_record
+from matrix.plan.shards import Job, canary_of, jobs_of, minutes_of, shard_sizes, split
+
+if TYPE_CHECKING:
+    from matrix.plan.decision import Decision
+    from matrix.plan.plan import Plan
+    from matrix.points.point import Point
+
+__all__ = ["Sweep", "Written", "outputs_of", "outputs_of_written", "read_plan", "sweep_of", "written_of"]
+
+_MAX_BYTES: Final = 1 << 30
+_FIX: Final = "give the plan.json of this run's planning job"
+
+
+class Sweep(NamedTuple):
+    """What an event starts. ``plan`` is None where nothing was planned; ``canary`` is one of its points.
+
+    ``receipts``: who set each label that shaped it, as records.
+    """
+
+    decision: Decision
+    plan: Plan | None = None
+    canary: Point | None = None
+    receipts: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points that run; none unless the decision says run."""
+        return self.plan.points if self.plan is not None and self.decision.action is Action.RUN else ()
+
+    def record(self) -> dict[str, Any]:
+        """``plan.json``."""
+        decision, mode = self.decision, self.decision.mode
+        rest = len(self.points) - (self.canary is not None)
+        return {
+            **(plan_record(self.plan) if self.plan is not None else {"version": VERSION, "points": []}),
+            "decision": decision.action.value,
+            "reason": decision.reason,
+            "mode": None if mode is None else mode._asdict(),
+            "approval": None if decision.approval is None else decision.approval._asdict(),
+            "receipts": list(self.receipts),
+            "canary": None if self.canary is None else self.canary.id,
+            "shards": shard_sizes(rest),
+            "minutes": {point.id: minutes_of(point) for point in self.points},
+        }
+
+    def text(self) -> str:
+        """``plan.json`` as it is written: one line, so that equal plans are equal bytes."""
+        return json.dumps(self.record(), separators=(",", ":")) + "\n"
+
+
+def sweep_of(decision: Decision, plan: Plan | None = None) -> Sweep:
+    """The sweep of a decision and its plan. A plan without points skips, with the plan's reason."""
+    if decision.action is not Action.RUN or plan is None:
+        return Sweep(decision)
+    if not plan.points:
+        return Sweep(decision._replace(action=Action.SKIP, reason=f"nothing to run: {plan.reason}"), plan)
+    canary = canary_of(plan.points) if decision.mode is not None and decision.mode.canary else None
+    shard_sizes(len(plan.points) - (canary is not None))
+    return Sweep(decision, plan, canary)
+
+
+def outputs_of(sweep: Sweep, text: str) -> dict[str, str]:
+    """The outputs of the planning job; ``text`` is the ``plan.json`` they go with.
+
+    No output holds anything that a stranger wrote, but the id of the canary, which is inert.
+    """
+    points, canary, mode = sweep.points, sweep.canary, sweep.decision.mode
+    return _outputs(
+        sweep.decision.action.value,
+        Job(canary.id, canary.deployment.runner) if canary is not None else None,
+        len(points),
+        has_evals=any(point.eval_only for point in points),
+        fail_fast=mode is not None and mode.fail_fast,
+        digest=sha256(text.encode()).hexdigest(),
+    )
+
+
+def outputs_of_written(written: Written) -> dict[str, str]:
+    """The outputs that went with a plan that was read back, but for its digest, of which only the length is right."""
+    record, canary = written.record, written.canary
+    return _outputs(
+        str(record.get("decision", Action.RUN.value)),
+        Job(canary, written.rows[canary]["runner"]) if canary is not None else None,
+        len(written.rows),
+        has_evals=any(row.get("eval-only") for row in written.rows.values()),
+        fail_fast=bool((record.get("mode") or {}).get("fail_fast")),
+        digest="0" * 64,
+    )
+
+
+def _outputs(
+    decision: str, canary: Job | None, count: int, *, has_evals: bool, fail_fast: bool, digest: str
+) -> dict[str, str]:
+    sizes = shard_sizes(count - (canary is not None))
+    shards = [{"number": number, "count": size} for number, size in enumerate(sizes, start=1)]
+    return {
+        "decision": decision,
+        "has-jobs": _word(count > 0),
+        "has-canary": _word(canary is not None),
+        "has-shards": _word(bool(shards)),
+        "has-evals": _word(has_evals),
+        "canary": json.dumps(canary.record() if canary is not None else {}, separators=(",", ":")),
+        "shards": json.dumps(shards, separators=(",", ":")),
+        "fail-fast": _word(fail_fast),
+        "plan-digest": digest,
+    }
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+class Written(NamedTuple):
+    """A ``plan.json`` that was read back."""
+
+    rows: dict[str, dict[str, Any]]
+    canary: str | None
+    sizes: tuple[int, ...]
+    minutes: dict[str, int]
+    record: dict[str, Any]
+
+    def shard(self, number: int) -> tuple[Job, ...]:
+        """The jobs of a shard, counted from 1.
+
+        Raises:
+            RefusedError: there is no such shard.
+        """
+        shards = split(jobs_of(self.rows.values(), self.canary))
+        if not 1 <= number <= len(shards):
+            message = f"the plan has {len(shards)} shards, and number {number} is asked for."
+            raise RefusedError([Finding(rule="plan-shard", message=message, fix=_FIX)])
+        return shards[number - 1]
+
+    def row(self, name: str) -> dict[str, Any]:
+        """The row with an id.
+
+        Raises:
+            RefusedError: the plan has none.
+        """
+        if name not in self.rows:
+            message = f"the plan has no point {name}."
+            raise RefusedError([Finding(rule="point-unknown", message=message, fix=did_you_mean(name, self.rows))])
+        return self.rows[name]
+
+
+def read_plan(path: str, digest: str | None = None) -> Written:
+    """Read ``plan.json``; ``digest`` is the sha256 of its bytes that the planning job gave out.
+
+    Raises:
+        RefusedError: it is another file, of another version, or not whole.
+    """
+    data = read_bytes(path, limit=_MAX_BYTES, what="plan")
+    if digest is not None and (found := sha256(data).hexdigest()) != digest:
+        message = f"the plan's digest is {found[:12]}, and {digest[:12]} is wanted: this is another plan."
+        raise _refuse(path, "plan-digest", message)
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _refuse(path, "plan-json", f"this is not JSON: {error}.") from None
+    return written_of(record, path)
+
+
+def written_of(record: Any, path: str = "plan.json") -> Written:
+    """What a ``plan.json`` holds. See `read_plan`."""
+    if not isinstance(record, dict) or record.get("version") != VERSION:
+        message = f"this is no plan of version {VERSION}."
+        raise _refuse(path, "plan-version", message)
+    points = record.get("points")
+    if not isinstance(points, list) or not all(map(_is_row, points)):
+        raise _refuse(path, "plan-points", "its points are not rows with id, runner and digest.")
+    rows = {row["id"]: row for row in points}
+    canary = record.get("canary")
+    if len(rows) != len(points):
+        raise _refuse(path, "plan-points", "two of its points have one id.")
+    if canary is not None and canary not in rows:
+        raise _refuse(path, "plan-canary", "its canary is none of its points.")
+    sizes = shard_sizes(len(rows) - (canary is not None))
+    if record.get("shards", sizes) != sizes:
+        raise _refuse(path, "plan-shard", f"it counts its shards as {record['shards']}, and they are {sizes}.")
+    return Written(rows, canary, tuple(sizes), record.get("minutes", {}), record)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("id", "runner", "digest"))
+
+
+def _refuse(path: str, rule: str, message: str) -> RefusedError:
+    return RefusedError([Finding(rule=rule, message=message, fix=_FIX, span=Span(path))])
