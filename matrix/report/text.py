@@ -62,7 +62,7 @@ class Totals:
             parts.append(f"{self.gpu_hours:,.0f} GPU-hours")
         if self.untimed and self.gpu_hours:
             untimed = "1 job" if self.untimed == 1 else f"{self.untimed:,} jobs"
-            parts[-1] += f" ({untimed} of unknown length not counted)"
+            parts[-1] += f" (without {untimed} of unknown length)"
         if self.evals:
             parts.append(f"{self.evals:,} evaluated")
         return ", ".join(parts)
@@ -92,7 +92,12 @@ def points_table(points: Iterable[Point], width: int) -> Iterator[str]:
         yield ""
     noun = "config" if configs == 1 else "configs"
     points_noun = "point" if everything.points == 1 else "points"
-    yield f"{everything.points:,} {points_noun} in {configs:,} {noun}: {everything}"
+    counted = f"{everything.points:,} {points_noun} in {configs:,} {noun}:"
+    if len(counted) + len(str(everything)) < width:
+        yield f"{counted} {everything}"
+    else:
+        yield _clip(counted, width)
+        yield _clip(f"  {everything}", width)
 
 
 def _rows(points: Sequence[Point], width: int) -> Iterator[str]:
