@@ -33,6 +33,7 @@ ROOM_OF: Final = {
     "forge": "github",
     "refusal": "github",
     "retry": "github",
+    "sticky": "github",
     "__main__": "cli",
 }
 FLOOR_OF: Final = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,241 @@
+"""The comment on a pull request: decision, cost, points, findings with their repair, and what each label would do.
+
+What a stranger can have written (titles, labels, file names, values of configs) stands in code spans and code blocks
+alone, where GitHub knows neither markup nor mentions nor references. The comment stays below GitHub's limit whatever
+the plan: the points give way first, then the findings, and at the end a link is left.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from matrix.findings import Finding
+    from matrix.plan.event import Event
+    from matrix.plan.labels import Registry
+
+__all__ = ["MAX_COMMENT", "Effect", "code", "code_block", "comment_text", "label_effects"]
+
+MAX_COMMENT: Final = 60_000
+"""Bytes. GitHub takes 65,536 characters; the rest is for the mark, and for what counts a letter as two."""
+_FINDINGS_ROOM: Final = 20_000
+_LABELS_ROOM: Final = 8_000
+_TITLES: Final = {"run": "Sweep", "skip": "No sweep", "cancel": "Sweep cancelled", "refuse": "Sweep refused"}
+_RUNS: Final = re.compile("`+")
+_LOG_RULES: Final = ("changelog-", "append-only")
+
+
+class Effect(NamedTuple):
+    """What setting a label now would do."""
+
+    label: str
+    outcome: str
+    meaning: str
+
+
+def code(text: str, limit: int = 300) -> str:
+    r"""Any text as a code span: one line, nothing invisible, no markup.
+
+    >>> code("a|b"), code("x`y"), code("@org/team"), code("\n")
+    ('`a|b`', '``x`y``', '`@org/team`', '`(blank)`')
+    """
+    text = _visible(" ".join(text.split()), limit) or "(blank)"
+    fence = _fence(text, 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _cell(text: str, limit: int = 300) -> str:
+    """A code span in a table, whose cells end at a bar even there."""
+    return code(text, limit).replace("|", "\\|")
+
+
+def code_block(lines: Iterable[str], room: int, more: str) -> Iterator[str]:
+    """Lines as a code block of at most about ``room`` bytes; ``more`` says where the others are."""
+    shown, left_out = [], 0
+    for line in lines:
+        kept = _visible(line, 2000)
+        room -= len(kept.encode()) + 1
+        if room < 0:
+            left_out += 1
+        else:
+            shown.append(kept)
+    fence = _fence("\n".join(shown), 3)
+    if shown:
+        yield from (f"{fence}text", *shown, fence)
+    if left_out:
+        yield ""
+        yield f"… {left_out:,} more{more}"
+
+
+def comment_text(
+    record: Mapping[str, Any],
+    findings: Sequence[Finding] = (),
+    effects: Sequence[Effect] = (),
+    *,
+    url: str = "",
+    limit: int = MAX_COMMENT,
+) -> str:
+    """The comment as Markdown. ``record`` is ``plan.json``; ``url`` the page of the run, which has everything."""
+    link = f"[the run]({url})" if url else "the run"
+    more = f"; {link} has them all" if url else ""
+    head = [*_head(record, link), *_cost(record)]
+    said = list(_findings(findings, more))
+    labels = list(_labels(effects))
+    room = limit - sum(map(_bytes, (head, said, labels))) - 200
+    lines = [*head, *_points(record, room, more), *said, *labels]
+    if _bytes(lines) > limit:
+        lines = [*head, *_points(record, limit - _bytes(head) - 200, more)]
+    if _bytes(lines) > limit:
+        lines = [f"### {_title(record)}", "", f"This is too long for a comment; {link} has it."]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def label_effects(event: Event, registry: Registry) -> tuple[Effect, ...]:
+    """For each label that starts a sweep: what it would do if somebody who may set it now, in place of the others."""
+    from matrix.plan.decision import decide
+    from matrix.plan.labels import Permission, Primary
+
+    class Anybody:
+        def permission(self, login: str) -> Permission | None:
+            return Permission.ADMIN
+
+        def subject(self, sha: str) -> str:
+            return ""
+
+    others = tuple(name for name in event.labels if not isinstance(registry.find(name), Primary))
+    found = []
+    for label in registry.primaries.values():
+        now = event._replace(action="labeled", label=label.name, labels=(*others, label.name), sender="you")
+        decision = decide(now, registry, Anybody())
+        outcome = "runs" if decision.mode is not None else f"{decision.action}: {decision.reason}"
+        found.append(Effect(label.name, outcome, label.meaning))
+    return tuple(found)
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    return _TITLES.get(str(record.get("decision")), "Sweep")
+
+
+def _head(record: Mapping[str, Any], link: str) -> Iterator[str]:
+    yield f"### {_title(record)}"
+    yield ""
+    yield code(str(record.get("reason") or "no reason given"), 1000)
+    yield ""
+    receipts = record.get("receipts")
+    for receipt in receipts if isinstance(receipts, list) else ():
+        words = {name: code(str(receipt.get(name, "?")), 100) for name in ("label", "by", "at", "permission")}
+        sha = code(str(receipt.get("head_sha", "?"))[:12])
+        yield f"- {words['label']} by {words['by']} ({words['permission']}) at {words['at']}, for {sha} alone"
+    reuse = record.get("reuse")
+    if isinstance(reuse, dict):
+        run, by = code(str(reuse.get("run-id"))), code(str(reuse.get("by")))
+        yield f"- {_counted(len(reuse.get('points') or ()), 'result')} of run {run} reused, as {by} asked"
+    yield f"- everything else is in {link}"
+    yield ""
+
+
+def _cost(record: Mapping[str, Any]) -> Iterator[str]:
+    cost = record.get("cost")
+    if not isinstance(cost, dict) or not record.get("points"):
+        return
+    hours, unknown = cost.get("gpu-hours"), cost.get("jobs-of-unknown-length")
+    parts = [_counted(cost.get("jobs", 0), "job"), _counted(cost.get("nodes", 0), "node")]
+    parts += [f"{hours:,.0f} GPU-hours of known length"] if hours else []
+    parts += [f"{_counted(unknown, 'job')} of unknown length"] if unknown else []
+    yield f"**{', '.join(parts)}**"
+    yield ""
+
+
+def _points(record: Mapping[str, Any], room: int, more: str) -> Iterator[str]:
+    rows = record.get("points")
+    if not isinstance(rows, list) or not rows:
+        return
+    canary, shown = record.get("canary"), []
+    room -= 300
+    for row in rows:
+        mark = "canary" if row.get("id") == canary else ""
+        mark = "accuracy" if row.get("eval-only") else mark
+        line = (
+            f"| {code(str(row.get('id')))} | {code(str(row.get('runner')))} | {row.get('node-count') or 1} | {mark} |"
+        )
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    title = _counted(len(rows), "point")
+    if not shown:
+        yield from (f"{title}{more}", "")
+        return
+    yield from (
+        f"<details><summary>{title}</summary>",
+        "",
+        "| point | runner | nodes | |",
+        "|---|---|--:|---|",
+        *shown,
+        "",
+    )
+    if len(shown) < len(rows):
+        yield from (f"… {len(rows) - len(shown):,} more{more}", "")
+    yield from ("</details>", "")
+
+
+def _findings(findings: Sequence[Finding], more: str) -> Iterator[str]:
+    if not findings:
+        return
+    yield f"#### Findings ({len(findings):,})"
+    yield ""
+    yield from code_block(map(str, findings), _FINDINGS_ROOM, more)
+    yield ""
+    yield "Here is how to see them again, and to mend what can be mended:"
+    yield ""
+    yield "```sh"
+    if any(finding.rule.startswith(_LOG_RULES) for finding in findings):
+        yield "python -m matrix changelog check"
+        yield "python -m matrix changelog fix"
+    if not all(finding.rule.startswith(_LOG_RULES) for finding in findings):
+        yield "python -m matrix check"
+    yield "```"
+    yield ""
+
+
+def _labels(effects: Sequence[Effect]) -> Iterator[str]:
+    if not effects:
+        return
+    yield "<details><summary>What a label would do now</summary>"
+    yield ""
+    yield "| label | it | meaning |"
+    yield "|---|---|---|"
+    room = _LABELS_ROOM
+    for effect in effects:
+        outcome = effect.outcome if effect.outcome == "runs" else _cell(effect.outcome, 200)
+        line = f"| {_cell(effect.label)} | {outcome} | {_cell(effect.meaning, 200)} |"
+        room -= len(line.encode())
+        if room >= 0:
+            yield line
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _visible(text: str, limit: int) -> str:
+    """A line whose characters can all be seen: what turns text around or hides it is written out."""
+    clipped = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in clipped)
+
+
+def _fence(text: str, least: int) -> str:
+    """More backticks than the text has in a row."""
+    longest = max(map(len, _RUNS.findall(text)), default=0)
+    return "`" * max(least, longest + 1)
+
+
+def _bytes(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
