@@ -62,7 +62,7 @@ class Totals:
             parts.append(f"{self.gpu_hours:,.0f} GPU-hours")
         if self.untimed and self.gpu_hours:
             untimed = "1 job" if self.untimed == 1 else f"{self.untimed:,} jobs"
-            parts[-1] += f" (without {untimed} of unknown length)"
+            parts[-1] += f" ({untimed} untimed)"
         if self.evals:
             parts.append(f"{self.evals:,} evaluated")
         return ", ".join(parts)
@@ -106,7 +106,7 @@ def _rows(points: Sequence[Point], width: int) -> Iterator[str]:
     from matrix.points.row import scenario_name
 
     head = ["scenario", "topology", "conc", "spec", "offload", "nodes", "GPUs", "eval", "variant"]
-    rows = []
+    rows: list[list[str | int]] = []
     for point in points:
         deployment, entry = point.deployment, point.deployment.entry
         offload = entry.offload
@@ -129,7 +129,7 @@ def _rows(points: Sequence[Point], width: int) -> Iterator[str]:
     while True:
         # The head goes in as a row: tabulate would widen every headed column by two.
         table = tabulate(
-            [[row[i] for i in used] for row in (head, *rows)],
+            [[head[i] for i in used], *([row[i] for i in used] for row in rows)],
             tablefmt="plain",
             disable_numparse=True,
             colalign=["right" if head[i] in ("nodes", "GPUs") else "left" for i in used],
