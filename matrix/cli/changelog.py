@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from matrix.changelog.rules import Verdict
     from matrix.findings import Finding
     from matrix.plan.claims import Options
+    from matrix.plan.history import History
     from matrix.plan.plan import Plan
     from matrix.plan.revisions import Revisions
 
 __all__ = ["changelog", "judge", "proof_options", "revisions_of", "validate_main"]
 
 _PATH = click.Path(dir_okay=False)
+_HISTORY = "matrix.history"
 
 
 @click.group(short_help="Check, fix and merge perf-changelog.yaml.")
@@ -154,11 +156,24 @@ def revisions_of(options: dict[str, Any]) -> Revisions:
     settings = find_settings(".")
     path = options["path"] or settings.changelog or (settings.root and f"{settings.root}/{USUAL_NAME}")
     if not options["worktree"]:
-        return of_commits(".", path, base_ref, options["head_ref"])
+        return of_commits(".", path, base_ref, options["head_ref"], _history())
     if options["head_ref"]:
         message = "--worktree and --head-ref name two heads; leave one of them out."
         raise click.UsageError(message)
-    return of_worktree(".", path, base_ref, tip_for_conflicts="conflicts" in options)
+    return of_worktree(".", path, base_ref, _history(), tip_for_conflicts="conflicts" in options)
+
+
+def _history() -> History | None:
+    """The one reader of the repository that a command opens; click closes it behind the command. None outside one."""
+    from matrix.plan.history import History
+
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return None
+    if _HISTORY not in context.meta:
+        context.meta[_HISTORY] = context.with_resource(History("."))
+    history: History = context.meta[_HISTORY]
+    return history
 
 
 def context_of(revisions: Revisions, options: dict[str, Any], *, merging: bool = False) -> Context:
@@ -201,9 +216,14 @@ def judge(
         click.echo(f"{pattern} may change without an entry: {reason}", err=True)
     try:
         plan, more = prove(
-            revisions, verdict, named,
-            base_masters=options["base_masters"], options=wanted or Options(), waivers=waivers,
-        )  # fmt: skip
+            revisions,
+            verdict,
+            named,
+            base_masters=options["base_masters"],
+            options=wanted or Options(),
+            waivers=waivers,
+            given=_history() if revisions.base_revision else None,
+        )
     except RefusedError as error:
         return [*findings, *error.findings], verdict, None
     return [*findings, *more], verdict, plan

@@ -7,7 +7,7 @@ git programs are asked for the merge base, and, when something is refused, for w
 from __future__ import annotations
 
 import subprocess
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Self
 
@@ -17,6 +17,7 @@ from matrix.findings import Finding, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
 __all__ = ["DEFAULT_BRANCHES", "History", "Revision", "Version"]
 
@@ -85,6 +86,11 @@ class History:
             message = "git is not installed, or not on PATH."
             raise _refuse(message, "git-missing", "install git") from None
         self._trees: dict[str, dict[bytes, tuple[int, str]]] = {}
+
+    @classmethod
+    def reader(cls, folder: str, given: History | None) -> AbstractContextManager[History]:
+        """The given reader, which stays open, or one of its own for as long as the context lasts."""
+        return cls(folder) if given is None else nullcontext(given)
 
     def __enter__(self) -> Self:
         return self

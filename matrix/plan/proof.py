@@ -43,11 +43,13 @@ def prove(
     options: Options = Options(),  # noqa: B008 - immutable
     waivers: Sequence[Waiver] = (),
     folder: str = ".",
+    given: History | None = None,
 ) -> Proof:
     """Plan a change whose log was judged.
 
     ``named`` are files of the command line, as seen from ``folder``; of commits they are looked up in git.
-    ``base_masters`` are the masters of the base where two files are compared.
+    ``base_masters`` are the masters of the base where two files are compared. ``given`` is a reader of the repository
+    that is open already.
 
     Raises:
         RefusedError: the configs of the head cannot be read.
@@ -59,7 +61,7 @@ def prove(
             base = _opened(named._replace(masters=base_masters), folder) if base_masters else None
             before = base.workspace if base else None
         else:
-            history = stack.enter_context(History(folder))
+            history = stack.enter_context(History.reader(folder, given))
             head, inside, root = _head(history, revisions, named, stack)
             base = None
             before = head.workspace._replace(configs=()) if head else None

@@ -54,17 +54,20 @@ def of_files(base: str, head: str) -> Revisions:
     return Revisions(before, after, base, head)
 
 
-def of_commits(folder: str, path: str | None, base_ref: str | None, head_ref: str | None) -> Revisions:
+def of_commits(
+    folder: str, path: str | None, base_ref: str | None, head_ref: str | None, given: History | None = None
+) -> Revisions:
     """Two commits; without a base the one where the head left the default branch, without a head ``HEAD``.
 
-    ``path`` is the log as seen from ``folder``; without it the usual name at the top of the repository.
+    ``path`` is the log as seen from ``folder``; without it the usual name at the top of the repository. ``given`` is a
+    reader of the repository that is open already.
 
     Raises:
         RefusedError: not a repository, an unknown ref, no merge base, no log there.
     """
     from matrix.plan.history import History
 
-    with History(folder) as history:
+    with History.reader(folder, given) as history:
         head = history.revision(head_ref or "HEAD")
         base = history.revision(base_ref) if base_ref else history.merge_base(history.default_branch(), head)
         before, after = history.pair(base, head, place_in(history, path))
@@ -72,7 +75,14 @@ def of_commits(folder: str, path: str | None, base_ref: str | None, head_ref: st
     return Revisions(before.data or b"", after.data or b"", before.name, after.path, base, head, behind)
 
 
-def of_worktree(folder: str, path: str | None, base_ref: str | None, *, tip_for_conflicts: bool = False) -> Revisions:
+def of_worktree(
+    folder: str,
+    path: str | None,
+    base_ref: str | None,
+    given: History | None = None,
+    *,
+    tip_for_conflicts: bool = False,
+) -> Revisions:
     """A commit against the file as it lies in the working tree.
 
     ``tip_for_conflicts``: while the file holds conflict markers a merge is under way, and the base is the tip of the
@@ -80,7 +90,7 @@ def of_worktree(folder: str, path: str | None, base_ref: str | None, *, tip_for_
     """
     from matrix.plan.history import History
 
-    with History(folder) as history:
+    with History.reader(folder, given) as history:
         place = path or (USUAL_NAME if _is_top(folder) else join(history.top(), USUAL_NAME))
         there = join(folder, place)
         if islink(there):

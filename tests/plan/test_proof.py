@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import subprocess
+from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -248,6 +250,21 @@ def test_a_branch_that_is_behind(repository: Repository, validate: type) -> None
     assert result.status == 1
     assert "git-behind: " in result.err
     assert "git rebase main" in result.err
+
+
+def test_git_is_asked_in_one_process(repository: Repository, validate: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the merge base, which no object tells."""
+    commit(repository, WIDER, added(of("a")))
+    started = []
+    popen = subprocess.Popen
+
+    def spy(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        started.append(command[:3])
+        return popen(command, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", spy)
+    assert validate("--base-ref", "main").status == 0
+    assert started == [["git", "cat-file", "--batch"], ["git", "merge-base", ANY]]
 
 
 def test_formats(repository: Repository, validate: type, planning: type) -> None:
