@@ -191,11 +191,9 @@ class _Counted:
     def unseen(self) -> list[str]:
         kinds = {"--seq-lens": "fixed-length points", "--max-tp": "single-node fixed-length points"}
         kinds["--max-ep"] = kinds["--max-tp"]
-        return [
-            f"matrix: {rule} looks at {kinds[rule]} only; {count:,} other points are listed unfiltered"
-            for rule, count in self.counts.items()
-            if count
-        ]
+        found = [(rule, count) for rule, count in self.counts.items() if count]
+        others = ((rule, "1 other point is" if count == 1 else f"{count:,} other points are") for rule, count in found)
+        return [f"matrix: {rule} looks at {kinds[rule]} only; {text} listed unfiltered" for rule, text in others]
 
 
 def _why_empty(expansion: Expansion, request: Request) -> str:

@@ -92,7 +92,7 @@ class _Surveyor:
             message = f"{config.key}: {fleet.document.name} has no runner label {label}, so no machine takes its jobs."
             family = fleet.family(label)
             near = [name for name in fleet.labels if fleet.family(name) == family]
-            fix = f"name one of its labels; of this family it has {', '.join(near) or 'none'}"
+            fix = f"name one of its labels; of this family it has {', '.join(near)}" if near else _near(label, fleet)
             span = config.document.of_value(config.node, "runner")
             self.findings.append(
                 Finding(rule="runner-unknown", message=message, fix=fix, span=span, severity=Severity.WARNING)
@@ -215,7 +215,7 @@ class _Surveyor:
     def injected(
         self, recipe: Recipe | None, config: Config, scenario: Scenario, entry: Entry
     ) -> tuple[Recipe | None, Recipe | None, str | None]:
-        """Throughput recipe, accuracy recipe, golden length. Without a length the row is still right: a warning here."""
+        """Throughput recipe, accuracy recipe, golden length. Without a length the row is right: a warning."""
         if recipe is None or self.facts.inject is None:
             return recipe, recipe, None
         try:
@@ -252,6 +252,12 @@ class _Surveyor:
             fix = "name the folder with --recipes DIR or [tool.matrix] recipes"
             self.findings.append(Finding(rule="recipe-root", message=message, fix=fix, severity=Severity.WARNING))
         return tuple(self.findings)
+
+
+def _near(label: str, fleet: Fleet) -> str:
+    from matrix.findings import did_you_mean
+
+    return did_you_mean(label, fleet.labels)
 
 
 class Selection:

@@ -196,6 +196,8 @@ class RecipeBook:
 
         if self._names is None:
             self._names = [name for _, name in self.files()]
+        if not self._names:
+            return "the recipe roots hold no recipe at all"
         folder, _, name = path.rpartition("/")
         same = [known for known in self._names if known.rpartition("/")[2] == name]
         if same:
