@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from matrix.cli.event import plan_event
 from matrix.cli.main import matrix, run
 from matrix.errors import RefusedError
 from matrix.plan.claims import Options
@@ -57,19 +56,15 @@ class Lab:
         with open(self.environment["GITHUB_STEP_SUMMARY"], encoding="utf-8") as stream:  # noqa: PTH123
             return stream.read()
 
-    def plan(self, payload: dict[str, Any], monkeypatch: pytest.MonkeyPatch, **more: Any) -> int:
+    def plan(self, payload: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
         monkeypatch.chdir(self.folder)
+        for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
         event = self.folder / "event.json"
         event.write_text(json.dumps(payload), encoding="utf-8")
-        options: dict[str, Any] = dict.fromkeys(
-            (
-                "event_name", "labels", "output", "base_ref", "head_ref", "base_file", "head_file", "worktree",
-                "number", "merging", "trim", "all_evals", "evals_only", "allow_empty", "path", "repository", "runners",
-                "golden",
-            )
-        )  # fmt: skip
-        options |= {"event": str(event), "permission": "write", "masters": (), "recipes": (), "base_masters": ()}
-        return plan_event({**options, "waivers": (), **more}, self.environment)
+        return run(matrix, ["plan", "--event", str(event), "--permission", "write"], prog="matrix")
 
 
 @pytest.fixture
