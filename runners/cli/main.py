@@ -8,6 +8,7 @@ import click
 
 from matrix import __version__
 from matrix.errors import MatrixError
+from runners.cli.launch import launch
 from runners.cli.patches import patches
 
 __all__ = ["main"]
@@ -28,4 +29,5 @@ def main() -> None:
     """Run points of a plan on a Slurm cluster."""
 
 
+main.add_command(launch)
 main.add_command(patches)

@@ -1,0 +1,402 @@
+"""One point, one job: prepare -> submit -> follow -> verdict -> collect -> receipt.
+
+The point's folder below the results folder holds the receipt and what is kept. It is locked while a launch is alive. A
+receipt that says "submitted" without a living launch belongs to one that was killed: its job is followed then, and no
+second one is submitted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from matrix.errors import RefusedError
+from matrix.findings import Finding, Severity, Span
+from runners import srtctl
+from runners.cancel import find_tagged
+from runners.follow import FollowPatience, follow
+from runners.job import JobId
+from runners.prepare import Prepared, Wishes, prepare
+from runners.process import InterruptedCallError
+from runners.receipt import NAME, Receipt, Step, now, read_receipt
+from runners.resolved import WORKSPACE
+from runners.results import Places, collect, pack_logs
+from runners.slurm import SlurmError
+from runners.verdict import Outcome
+from runners.workspace import JobFolder, write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from runners.display import Display
+    from runners.follow import Followed
+    from runners.job import JobRecord
+    from runners.profile import Profile
+    from runners.signals import Clock
+    from runners.slurm import Slurm
+    from runners.srtctl import Submission
+    from runners.target import Target
+    from runners.verdict import Verdict
+
+__all__ = ["Flight", "Launch", "begin", "finish", "launch", "own_folder", "submit"]
+
+_TAGGED_SECONDS: Final = 10.0
+_REJECTED: Final = "Batch job submission failed:"
+_DOUBTFUL: Final = ("timed out", "contact", "Zero Bytes")
+"""After these Slurm may have taken the job all the same."""
+_TAGGED_SIGNAL_SECONDS: Final = 3.0
+"""After a signal: GitHub kills a cancelled step 10 s after the first one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What launches share. ``keep``: leave the job's folder where it is, also after a success."""
+
+    repository: Path
+    results: Path
+    environ: Mapping[str, str]
+    slurm: Slurm
+    clock: Clock
+    display: Display
+    wishes: Wishes = field(default_factory=Wishes)
+    patience: FollowPatience = field(default_factory=FollowPatience)
+    keep: bool = False
+    tagged: float = _TAGGED_SECONDS
+
+    def tell(self, text: str) -> None:
+        """Show one line of ours."""
+        self.display.note(text)
+
+
+@dataclass(slots=True, kw_only=True)
+class Flight:
+    """A job on its way, ours or one that an earlier launch left behind."""
+
+    receipt: Receipt
+    folder: Path
+    """The point's."""
+    job: JobId
+    output: Path
+    since: datetime
+    row: Mapping[str, Any]
+
+    @property
+    def log(self) -> Path:
+        """What the batch script writes."""
+        return self.output / "logs" / f"sweep_{self.job}.log"
+
+
+def launch(target: Target, profile: Profile, run: Launch) -> int:
+    """Run one point to its receipt; the exit status: 0 for a verified success, 128+n after signal n, else 1.
+
+    Raises:
+        RefusedError: nothing was submitted.
+    """
+    with own_folder(run.results, str(target.row["id"])) as folder:
+        flight = left_behind(folder, target, run) or begin(target, profile, folder, run)
+        if isinstance(flight, int):
+            return flight
+        followed = follow(
+            flight.job,
+            slurm=run.slurm,
+            clock=run.clock,
+            display=run.display,
+            log=flight.log,
+            patience=run.patience,
+            since=flight.since,
+        )
+        flight.receipt.times |= {"waited-seconds": round(followed.waited, 1), "ran-seconds": round(followed.ran, 1)}
+        success = finish(flight, followed.verdict, followed.record, run, exit_status=followed.exit_status)
+        return _status(followed, success=success)
+
+
+def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight | int:
+    """Prepare and submit; or the exit status when a signal came before there was a job.
+
+    Raises:
+        RefusedError: it cannot be prepared, or srtctl refuses it.
+    """
+    try:
+        prepared = prepare(target, profile, run.repository, run.environ, run.wishes, interrupt=run.clock.fileno())
+    except InterruptedCallError:
+        return 128 + (run.clock.received or 0)
+    for warning in prepared.warnings:
+        run.tell(str(warning))
+    try:
+        _put_aside(folder)
+        prepared.receipt.write(folder)
+        write_atomic(folder / "recipe.yaml", prepared.resolved.text)
+        write_atomic(folder / "srtslurm.yaml", prepared.folder.cluster_file.read_text(encoding="utf-8"))
+        if run.clock.received is not None:
+            return _stopped(prepared.receipt, folder, run.clock.received, prepared.folder)
+        return submit(prepared, folder, run)
+    except OSError as error:
+        prepared.folder.remove()
+        message = f"the point's folder cannot be written: {error.strerror}."
+        fix = "name a folder that you may write to, on a disk with room: --results DIR"
+        raise RefusedError([_finding("launch-results", message, folder, fix)]) from None
+    except RefusedError:
+        prepared.folder.remove()
+        raise
+
+
+def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
+    """Let srtctl submit a prepared job. A job that it does not name is looked for by its tag.
+
+    Raises:
+        RefusedError: there is no job.
+    """
+    receipt, since = prepared.receipt, datetime.now()  # noqa: DTZ005 - Slurm tells local times
+    receipt.step = Step.SUBMITTING
+    receipt.times["submitting"] = now()
+    receipt.write(folder)
+    try:
+        submission = srtctl.submit(prepared.folder, prepared.srtctl, prepared.environ, interrupt=run.clock.fileno())
+    except RefusedError as refused:
+        _close(receipt, folder, Outcome.FAILED.value, refused.findings[0].message)
+        raise
+    except (InterruptedCallError, srtctl.SubmissionError) as error:
+        said = str(error) or "a signal came during the submission"
+        job = _by_tag(prepared.tag, run, said)
+        if job is None:
+            _close(receipt, folder, Outcome.FAILED.value, f"nothing was submitted: {said}")
+            if run.clock.received is not None:
+                return _stopped(receipt, folder, run.clock.received, prepared.folder)
+            raise RefusedError([_finding("launch-submit", f"no job was submitted. {said}", folder)]) from None
+        run.tell(f"the job was found by its tag {prepared.tag}: {job}")
+        submission = srtctl.Submission(job=job, output=prepared.profile.outputs / str(job))
+    flight = Flight(
+        receipt=receipt,
+        folder=folder,
+        job=submission.job,
+        output=submission.output,
+        since=since,
+        row=prepared.target.row,
+    )
+    _note_submitted(receipt, submission, folder, run.tell)
+    run.tell(f"job {submission.job} submitted, output {submission.output}")
+    return flight
+
+
+def finish(
+    flight: Flight, verdict: Verdict, record: JobRecord | None, run: Launch, *, exit_status: int | None = None
+) -> bool:
+    """Collect, judge and write the last receipt; whether the point is a verified success."""
+    receipt, folder = flight.receipt, flight.folder
+    places = Places(
+        output=flight.output,
+        workspace=Path(receipt.job.get("workspace", "")),
+        scratch=JobFolder(root=Path(receipt.job["folder"])).scratch,
+    )
+    found = collect(
+        flight.row,
+        places,
+        str(receipt.job["tag"]),
+        folder,
+        agentic_folder=str(receipt.job.get("agentic-folder", WORKSPACE)),
+        golden=receipt.point.get("golden"),
+    )
+    try:
+        logs = pack_logs(flight.output, folder)
+    except OSError as error:
+        logs = None
+        found.findings.append(_finding("result-logs", f"the logs cannot be packed: {error}.", flight.output))
+    success = verdict.passed and found.verified and not _signal_status(exit_status)
+    why = verdict.why
+    if verdict.passed and not found.verified:
+        why = f"{why}, but its results are not there or say nothing; Slurm's word alone is no success"
+    for finding in found.findings if verdict.passed else ():
+        run.tell(str(finding))
+    receipt.step = Step.ENDED
+    receipt.times["ended"] = now()
+    receipt.results = [kept.as_json() for kept in (*found.kept, *([logs] if logs else []))]
+    if record is not None:
+        receipt.job |= {
+            "state": record.word,
+            "exit": str(record.exit) if record.exit else None,
+            "nodes": record.nodes,
+            "slurm-start": record.start,
+            "slurm-end": record.end,
+            "record-source": record.source,
+        }
+    receipt.outcome = {
+        "success": success,
+        "verdict": verdict.outcome.value,
+        "why": why,
+        "results-verified": found.verified,
+        "faults": [str(finding) for finding in found.findings],
+        "exit-status": exit_status if exit_status not in (None, 0) else int(not success),
+    }
+    summary = {
+        "id": receipt.point["id"],
+        "digest": receipt.point["digest"],
+        "job": str(flight.job),
+        "success": success,
+        "verdict": verdict.outcome.value,
+        "why": why,
+        "figures": found.figures,
+    }
+    try:
+        write_atomic(folder / "summary.json", _json(summary))
+        receipt.write(folder)
+    except (OSError, RefusedError) as error:
+        run.tell(f"job {flight.job} has ended and this could not be written down: {error}")
+        success = False
+    _clean(JobFolder(root=Path(receipt.job["folder"])), run, success=success)
+    run.tell(f"{'success' if success else 'failure'}: {why}")
+    return success
+
+
+@contextmanager
+def own_folder(results: Path, name: str) -> Iterator[Path]:
+    """The folder of a point, locked for this process.
+
+    Raises:
+        RefusedError: another launch has it, or it cannot be made.
+    """
+    folder = results / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / ".lock").open("a", encoding="utf-8")
+    except OSError as error:
+        message = f"the point's folder cannot be made: {error.strerror}."
+        fix = "name a folder that you may write to, on a disk with room: --results DIR"
+        raise RefusedError([_finding("launch-results", message, folder, fix)]) from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            message = "another launch of this point is at work here."
+            fix = "wait for it, or give this one a folder of its own: --results DIR"
+            raise RefusedError([_finding("launch-busy", message, folder, fix)]) from None
+        yield folder
+
+
+def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
+    """The job that a launch which was killed has left, None when there is none.
+
+    Raises:
+        RefusedError: there may be one, and it is another job than the one that is asked for, or nobody can tell.
+    """
+    if not (folder / NAME).is_file():
+        return None
+    receipt = read_receipt(folder)
+    if not receipt.open:
+        return None
+    tag, job = str(receipt.job["tag"]), receipt.job.get("id")
+    if job is None:
+        found = _by_tag(tag, run, "an earlier launch was killed while it submitted")
+        if found is None:
+            run.tell(f"an earlier launch was killed before it had submitted the job {tag}")
+            JobFolder(root=Path(receipt.job["folder"])).remove()
+            return None
+        job = str(found)
+        receipt.job |= {"id": job, "output": str(Path(receipt.job["outputs"]) / job)}
+    identity = JobId.parse(str(job))
+    if receipt.point["digest"] != target.row["digest"]:
+        message = f"job {job} of an earlier launch may still run, and its digest is {receipt.point['digest']}."
+        fix = f"python -m runners cancel {job}, then launch again"
+        receipt.write(folder)
+        raise RefusedError([_finding("launch-other", message, folder, fix)])
+    run.tell(f"job {job} was submitted by an earlier launch; it is followed, and nothing is submitted")
+    since = receipt.times.get("submitting")
+    return Flight(
+        receipt=receipt,
+        folder=folder,
+        job=identity,
+        output=Path(str(receipt.job["output"])),
+        since=datetime.fromisoformat(since).astimezone().replace(tzinfo=None) if since else datetime.now(),  # noqa: DTZ005
+        row=receipt.point["row"],
+    )
+
+
+def _by_tag(tag: str, run: Launch, said: str) -> JobId | None:
+    """The one job with a tag.
+
+    Raises:
+        RefusedError: nobody can tell whether there is one, or there are several.
+    """
+    within = run.tagged if run.clock.received is None else min(run.tagged, _TAGGED_SIGNAL_SECONDS)
+    if _REJECTED in said and not any(word in said for word in _DOUBTFUL):
+        within = 0.0
+    run.clock.acknowledge()
+    try:
+        jobs = find_tagged(run.slurm, tag, clock=run.clock, within=within)
+    except SlurmError as error:
+        message = f"{said}; and Slurm does not say whether there is a job with the tag {tag}: {error}."
+        fix = f"once Slurm answers: squeue --me -o '%i %k' | grep {tag}"
+        raise RefusedError([Finding(rule="launch-unknown", message=message, fix=fix)]) from None
+    if len(jobs) > 1:
+        message = f"{said}; and {len(jobs)} jobs have the tag {tag}: {', '.join(map(str, jobs))}."
+        fix = f"python -m runners cancel {' '.join(map(str, jobs))}"
+        raise RefusedError([Finding(rule="launch-unknown", message=message, fix=fix)])
+    return jobs[0] if jobs else None
+
+
+def _note_submitted(receipt: Receipt, submission: Submission, folder: Path, tell: Callable[[str], None]) -> None:
+    receipt.step = Step.SUBMITTED
+    job = submission.job
+    receipt.job |= {
+        "id": f"{job};{job.cluster}" if job.cluster else str(job),
+        "output": str(submission.output),
+    }
+    receipt.times["submitted"] = now()
+    try:
+        receipt.write(folder)
+    except RefusedError as refused:
+        # The job exists, so it is followed all the same.
+        tell(str(refused))
+
+
+def _put_aside(folder: Path) -> None:
+    """Move what an earlier launch kept out of the way, so that no result is lost and none is mixed."""
+    mine = [path for path in folder.iterdir() if path.name != ".lock"]
+    if not mine:
+        return
+    earlier = folder.parent / ".earlier" / folder.name
+    number = 1 + max((int(path.name) for path in earlier.glob("[0-9]*")), default=0)
+    (earlier / str(number)).mkdir(parents=True)
+    for path in mine:
+        path.replace(earlier / str(number) / path.name)
+
+
+def _stopped(receipt: Receipt, folder: Path, number: int, job: JobFolder) -> int:
+    _close(receipt, folder, Outcome.CANCELLED.value, f"signal {number} came before there was a job", 128 + number)
+    job.remove()
+    return 128 + number
+
+
+def _close(receipt: Receipt, folder: Path, verdict: str, why: str, status: int = 1) -> None:
+    receipt.step = Step.ENDED
+    receipt.times["ended"] = now()
+    receipt.outcome = {"success": False, "verdict": verdict, "why": why, "exit-status": status}
+    receipt.write(folder)
+
+
+def _clean(folder: JobFolder, run: Launch, *, success: bool) -> None:
+    if success and not run.keep:
+        folder.remove()
+    elif folder.root.exists():
+        run.tell(f"the job's folder is kept: {folder.root}")
+
+
+def _status(followed: Followed, *, success: bool) -> int:
+    return followed.exit_status or int(not success)
+
+
+def _signal_status(status: int | None) -> bool:
+    return status is not None and status > 128
+
+
+def _json(value: Any) -> str:
+    from json import dumps
+
+    return dumps(value, indent=2) + "\n"
+
+
+def _finding(rule: str, message: str, place: Path, fix: str = "") -> Finding:
+    return Finding(rule=rule, message=message, fix=fix, span=Span(str(place)), severity=Severity.ERROR)

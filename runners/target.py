@@ -1,0 +1,155 @@
+"""From what a command line names to the one point that is run, resolved anew from the files of this checkout.
+
+A plan and a row say what somebody else resolved. They are never run as they are: the point is resolved here, and its
+digest is held against theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from matrix.config.source import read_bytes
+from matrix.errors import RefusedError, UsageError
+from matrix.findings import Finding, Severity, Span, did_you_mean, errors_of
+from matrix.points.lookup import find_point
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from matrix.points.point import Point
+    from matrix.workspace import Workspace
+
+__all__ = ["Target", "find_target", "read_plan", "read_row", "target_of"]
+
+_PLAN_VERSION: Final = 1
+_LATER: Final = frozenset({"recipe-missing", "recipe-selector"})
+"""Warnings of an expansion that nothing can be run with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A point to run. ``claimed`` is the digest that a plan or a row gives it, None where only an id was named."""
+
+    point: Point
+    row: Mapping[str, Any]
+    claimed: str | None = None
+    warnings: tuple[Finding, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the point is another job than the one that was planned."""
+        return self.claimed is not None and self.claimed != self.row["digest"]
+
+
+def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = None, *, source: str = "") -> Target:
+    """Resolve a point by its id, and take the digest and the run-eval mark of the row that was planned.
+
+    Raises:
+        RefusedError: there is no such point, or its config or recipe has a fault.
+    """
+    point, findings = find_point(name, workspace.configs, workspace.facts, workspace.policy)
+    deployment = point.deployment
+    recipe = deployment.eval_recipe if point.eval_only else deployment.recipe
+    faults = errors_of(findings)
+    if recipe is None and not faults:
+        told = [finding for finding in findings if finding.rule in _LATER] or list(findings)
+        message = f"the point {name} has no recipe, so nothing says what to run."
+        faults = tuple(finding._replace(severity=Severity.ERROR) for finding in told) or (
+            Finding(rule="launch-recipe", message=message, fix="name one by CONFIG_FILE in its additional-settings"),
+        )
+    if faults:
+        raise RefusedError(faults)
+    own = point.row()
+    claimed = None
+    if row is not None:
+        claimed = row.get("digest")
+        if not isinstance(claimed, str) or not claimed:
+            message = f"the row of {name} has no digest, so it cannot be told whether this is the job that was planned."
+            fix = "make it again: python -m matrix expand --format json"
+            raise RefusedError([Finding(rule="launch-row", message=message, fix=fix, span=Span(source))])
+        own["run-eval"] = bool(row.get("run-eval"))
+    return Target(point=point, row=own, claimed=claimed, warnings=tuple(findings))
+
+
+def find_target(rows: Mapping[str, Mapping[str, Any]], name: str, workspace: Workspace, source: str) -> Target:
+    """The point of a plan with an id.
+
+    Raises:
+        RefusedError: the plan has no such point.
+    """
+    if name not in rows:
+        message = f"the plan has no point {name}."
+        fix = did_you_mean(name, rows)
+        raise RefusedError([Finding(rule="plan-point", message=message, fix=fix, span=Span(source))])
+    return target_of(name, workspace, rows[name], source=source)
+
+
+def read_plan(path: Path) -> dict[str, Mapping[str, Any]]:
+    """The rows of a plan file by id, in its order.
+
+    Raises:
+        RefusedError: it is no plan, or one of a version that this reader does not know.
+    """
+    plan = _json(path, "plan")
+    version = plan.get("version") if isinstance(plan, dict) else None
+    points = plan.get("points") if isinstance(plan, dict) else None
+    if not isinstance(points, list) or version is None:
+        raise _refusal(path, "this is no plan: a plan has a version and points", "python -m matrix plan writes one")
+    if version != _PLAN_VERSION:
+        fix = "plan again with this checkout"
+        raise _refusal(path, f"this plan is of version {version}, and only version {_PLAN_VERSION} is known here", fix)
+    rows: dict[str, Mapping[str, Any]] = {}
+    for index, row in enumerate(points):
+        name = row.get("id") if isinstance(row, dict) else None
+        if not isinstance(name, str) or name in rows:
+            what = "has no id" if not isinstance(name, str) else f"repeats the id {name}"
+            raise _refusal(path, f"member {index} of its points {what}", "plan again")
+        rows[name] = row
+    return rows
+
+
+def read_row(path: Path) -> Mapping[str, Any]:
+    """A row as a file: what ``matrix expand --format json`` and ``matrix show --format json`` give.
+
+    Raises:
+        RefusedError: it is no row, or several.
+    """
+    found = _json(path, "row")
+    if isinstance(found, list):
+        if len(found) != 1:
+            fix = "keep one of them, or name one: --plan FILE --id ID"
+            raise _refusal(path, f"this file has {len(found)} rows, and one is run", fix)
+        found = found[0]
+    if isinstance(found, dict) and isinstance(found.get("row"), dict):
+        found = found["row"]
+    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+        raise _refusal(path, "this is no row: a row is a mapping with an id", "python -m matrix show ID --format json")
+    return found
+
+
+def named(ids: Sequence[str], plan: Path | None, row: Path | None) -> str:
+    """The one way in which a command line names its point: ``plan``, ``row`` or ``id``.
+
+    Raises:
+        UsageError: none, or several.
+    """
+    ways = [way for way, given in (("plan", plan), ("row", row), ("id", ids and plan is None)) if given]
+    if len(ways) != 1 or (plan is not None and len(ids) != 1):
+        msg = "name one point: ID, or --plan FILE --id ID, or --point FILE"
+        raise UsageError(msg)
+    return ways[0]
+
+
+def _json(path: Path, what: str) -> Any:
+    data = read_bytes(path, what=what)
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise _refusal(path, f"this {what} is not valid JSON: {error}", f"make the {what} again") from None
+
+
+def _refusal(path: Path, message: str, fix: str) -> RefusedError:
+    return RefusedError([Finding(rule="launch-input", message=f"{message}.", fix=fix, span=Span(str(path)))])

@@ -1,0 +1,79 @@
+"""What srtctl says of a submission, and its Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from matrix.errors import RefusedError
+from runners.job import JobId
+from runners.srtctl import SubmissionError, features, python_version, read_submission
+
+GOOD = {
+    "status": "submitted", "slurm_job_id": "41", "job_name": "n", "output_dir": "/o/41",
+    "metadata_path": "/o/41/41.json", "config_path": "/c", "tags": None,
+}  # fmt: skip
+
+
+def line(**changes: object) -> str:
+    return json.dumps({**GOOD, **changes}) + "\n"
+
+
+def test_one_job_is_one_object() -> None:
+    submission = read_submission(0, line(), "Job 41 submitted")
+    assert submission.job == JobId(41)
+    assert submission.output == Path("/o/41")
+
+
+def test_an_id_may_carry_its_cluster_and_prose_may_stand_beside() -> None:
+    assert read_submission(0, "a warning\n" + line(slurm_job_id="41;east"), "").job == JobId(41, "east")
+
+
+UNCLEAR = {
+    "nothing": (0, "", ""),
+    "no object": (0, "Job 41 submitted!\n", ""),
+    "a number on stderr alone": (0, "", "Submitted batch job 41"),
+    "two jobs": (0, line() + line(slurm_job_id="42"), ""),
+    "no submissions": (0, '{"status": "no-submissions"}\n', ""),
+    "text for an id": (0, line(slurm_job_id="submitted"), ""),
+    "no id": (0, line(slurm_job_id=""), ""),
+    "an array task": (0, line(slurm_job_id="41_1"), ""),
+    "a failure after the submission": (1, line(), "Traceback"),
+    "half an object": (0, line()[:30], ""),
+    "sbatch failed": (1, '{"status": "error", "error": "Command \'[\\"sbatch\\"]\' returned 1"}\n', "Socket timed out"),
+}
+
+
+@pytest.mark.parametrize(("status", "stdout", "stderr"), UNCLEAR.values(), ids=UNCLEAR)
+def test_a_job_that_is_not_named_is_looked_up_and_never_guessed(status: int, stdout: str, stderr: str) -> None:
+    with pytest.raises(SubmissionError) as error:
+        read_submission(status, stdout, stderr)
+    assert (stdout.strip() or stderr)[:20].replace("'", "") in str(error.value).replace("'", "").replace("\\", "")
+
+
+def test_a_refusal_of_srtctl_is_a_refusal() -> None:
+    said = '{"status": "error", "error": "Preflight failed for r: model.path"}\n'
+    with pytest.raises(RefusedError, match=r"Preflight failed for r: model\.path"):
+        read_submission(1, said, "")
+
+
+def test_options_are_read_off_the_help() -> None:
+    text = "usage: srtctl apply [-h] -f CONFIG [-y]\n  -y, --yes  Skip\n  --no-preflight  not-an--option\n"
+    assert features(text) == {"--yes", "--no-preflight"}
+
+
+def test_a_python_says_its_version(tmp_path: Path) -> None:
+    assert python_version(Path(sys.executable)) == ".".join(map(str, sys.version_info[:3]))
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\necho 3.9.1\n")
+    old.chmod(0o755)
+    for path, words in (
+        (old, r"needs 3\.10"),
+        (tmp_path / "none", "cannot be started"),
+        (Path("/bin/false"), "answer"),
+    ):
+        with pytest.raises(RefusedError, match=words):
+            python_version(path)
