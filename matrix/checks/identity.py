@@ -25,7 +25,8 @@ def recipe_image(case: Case) -> Iterator[Fault]:
 
     Why: the row says what is published, the recipe what runs. One config was published under an image of ghcr.io while
     its recipe ran another (InferenceX #1734); 11 recipes kept a stale container after their row moved on (#1697).
-    Fix: write the image in full in both places. An alias of a cluster file is not an image.
+    Fix: write the image in full in both places; an alias of a cluster file is not an image. A router may have another
+    one.
     """
     view = case.view
     if view is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from matrix.recipes.draft import argument_keys
 from matrix.recipes.layout import engine_of
 
 if TYPE_CHECKING:
@@ -15,6 +15,10 @@ __all__ = ["Parallel", "Value", "argument", "parallel_of"]
 
 _A2A: Final = frozenset({"deepep", "mori", "mooncake", "flashinfer", "nixl", "ascend_fuseep"})
 """Exchanges with which SGLang makes ep-size equal tp-size, whatever ep-size says."""
+
+
+_FEW: Final = 4
+"""Several checks ask the same of the roles of one recipe, one after the other."""
 
 
 class Value(NamedTuple):
@@ -44,13 +48,27 @@ def argument(view: RecipeView, role: Role, *names: str, default: Any = None) -> 
 
     A number written as text is a number: the command line is the same.
     """
-    for key in argument_keys(role.args, *names):
-        value = role.args[key]
-        number = int(value) if isinstance(value, str) and value.isdecimal() else value
-        return Value(number, key, view.recipe.document.of_key(role.args, key))
+    known = _spelled(role)
+    for name in names:
+        if name in known:
+            key = known[name]
+            value = role.args[key]
+            number = int(value) if isinstance(value, str) and value.isdecimal() else value
+            return Value(number, key, view.recipe.document.of_key(role.args, key))
     return Value(default, None, view.recipe.home())
 
 
+@lru_cache(maxsize=_FEW)
+def _spelled(role: Role) -> dict[str, str]:
+    """The arguments of a role as they are spelled, by their name with hyphens; of two spellings the first."""
+    found: dict[str, str] = {}
+    for key in role.args:
+        if isinstance(key, str):
+            found.setdefault(key.replace("_", "-"), key)
+    return found
+
+
+@lru_cache(maxsize=_FEW)
 def parallel_of(view: RecipeView, role: Role) -> Parallel | None:
     """The sizes of a role's workers; None for an engine whose arguments are not known here."""
     match role.engine or engine_of(view):

@@ -18,17 +18,23 @@ from matrix.checks import (
     topology,
     workload,
 )
-from matrix.checks.case import Case, Space
+from matrix.checks.case import Case, Space, space_of
 from matrix.checks.rule import Rule
+from matrix.checks.run import Outcome, check_space
 from matrix.checks.waivers import UNKNOWN, UNUSED
 from matrix.findings import Severity
 from matrix.recipes.roles import RecipeView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from types import ModuleType
 
-__all__ = ["FAMILIES", "RULES", "WAIVABLE", "UnknownRuleError", "chosen"]
+    from matrix.checks.run import Report
+    from matrix.config.model import Config
+    from matrix.points.expand import Facts
+    from matrix.recipes.golden import CurveBook
+
+__all__ = ["BY_FAMILY", "FAMILIES", "RULES", "WAIVABLE", "UnknownRuleError", "check_configs", "chosen"]
 
 FAMILIES: Final[tuple[tuple[str, ModuleType], ...]] = (
     ("The recipe that an entry names", reading),
@@ -106,6 +112,18 @@ def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule
     """
     wanted, unwanted = _names(select), _names(ignore)
     return tuple(rule for rule in RULES if (not wanted or rule.name in wanted) and rule.name not in unwanted)
+
+
+def check_configs(
+    configs: Sequence[Config], facts: Facts, *, curves: CurveBook | None = None, names: Sequence[str] = ()
+) -> Report:
+    """Every rule over some configs, or over the points and configs that ``names`` select: what a launch has to pass.
+
+    An unknown name is among the findings.
+    """
+    space, unknown = space_of(configs, facts, names=names, curves=curves, complete=False)
+    report = check_space(space, RULES, WAIVABLE)
+    return report._replace(outcomes=(*map(Outcome, unknown), *report.outcomes))
 
 
 def _names(patterns: Iterable[str]) -> set[str]:

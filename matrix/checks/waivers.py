@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from matrix.checks.case import Case
-    from matrix.checks.rule import Fault, Rule
+    from matrix.checks.rule import Rule
     from matrix.findings import Span
 
 __all__ = ["UNKNOWN", "UNUSED", "Waived", "Waivers"]
@@ -38,11 +38,10 @@ class Waivers:
         self.known = known
         self.used: dict[tuple[int, int], Waived] = {}
 
-    def cover(self, case: Case, rule: str, faults: Sequence[Fault | Finding]) -> bool:
-        """Whether the entry waives the rule, which is of use where there is a fault."""
+    def cover(self, case: Case, rule: str) -> bool:
+        """Whether the entry waives the rule, by which something is wrong with it."""
         found = [(index, waived) for index, waived in _waivers(case) if waived.rule == rule]
-        if faults:
-            self.used |= {(id(case), index): waived for index, waived in found}
+        self.used |= {(id(case), index): waived for index, waived in found}
         return bool(found)
 
     def findings(self, ran: Sequence[Rule[Any]]) -> Iterator[Finding]:

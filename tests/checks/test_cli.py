@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from matrix.checks.registry import check_configs
 from matrix.cli.main import matrix, run
 from matrix.config.source import load
+from matrix.recipes.golden import CurveBook
+from matrix.workspace import open_workspace
 from tests.checks.breaks import MASTER, MU, NU, XI
 from tests.checks.support import FILES, GOLDEN, Repository
 
@@ -326,3 +329,14 @@ def test_the_hook_runs_it_on_yaml(root: Path, monkeypatch: pytest.MonkeyPatch) -
     assert program in tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     monkeypatch.chdir(root)
     assert run(matrix, [command], prog="matrix") == 0
+
+
+def test_what_a_plan_asks_for_is_what_the_command_says(repository: Repository) -> None:
+    wrong_everywhere(repository)
+    opened = open_workspace(masters=["master.yaml"], runners="runners.yaml", recipes=["recipes"])
+    curves = CurveBook("golden")
+    report = check_configs(opened.configs, opened.facts, curves=curves)
+    assert [finding.message for finding in report.findings] == [f["message"] for f in repository.check().findings]
+    assert report.refuses()
+    one = check_configs(opened.configs, opened.facts, curves=curves, names=[OTHER, "nope"])
+    assert [finding.rule for finding in one.findings] == ["config-key-unknown", "recipe-image"]
