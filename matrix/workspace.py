@@ -65,7 +65,8 @@ def _require(settings: Settings) -> str:
     from matrix.errors import RefusedError
     from matrix.findings import Finding
 
-    where = "in this folder or above it" if settings.root is None else f"in {settings.root}"
+    places = {None: "in this folder or above it", ".": "in this folder"}
+    where = places.get(settings.root, f"in {settings.root}")
     wanted = []
     if not settings.masters:
         wanted.append(("master config", "configs/*-master.yaml", "--config FILE"))

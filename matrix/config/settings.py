@@ -8,6 +8,7 @@ Paths in ``[tool.matrix]`` are relative to that file. Without it a folder upward
 
 from __future__ import annotations
 
+import re
 from os import listdir
 from os.path import abspath, dirname, exists, isdir, isfile, join
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -73,8 +74,9 @@ def find_settings(start: str) -> Settings:
         if isfile(pyproject):
             with open(pyproject, encoding="utf-8", errors="replace") as stream:
                 text = stream.read()
-            if _TABLE in text:
-                return _from_table(folder, shown, _table(join(shown, "pyproject.toml"), text))
+            table = _table(join(shown, "pyproject.toml"), text) if _TABLE in text else None
+            if table is not None:
+                return _from_table(folder, shown, table)
         if isfile(join(folder, "configs", "runners.yaml")):
             return _from_table(folder, shown, {})
         parent = dirname(folder)
@@ -111,32 +113,40 @@ def _usual_masters(folder: str) -> list[str]:
     return [f"configs/{name}" for name in names if name.endswith("-master.yaml")]
 
 
-def _table(name: str, text: str) -> dict[str, Any]:
+def _table(name: str, text: str) -> dict[str, Any] | None:
+    """The checked ``[tool.matrix]`` of a pyproject; None when it has none after all."""
     import tomllib
 
     from matrix.errors import RefusedError
     from matrix.findings import Finding, Span
 
     try:
-        table = tomllib.loads(text).get("tool", {}).get("matrix", {})
+        tool = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError as error:
-        finding = Finding(
-            rule="settings-toml", message=f"this is not valid TOML: {error}.", fix="mend the file", span=Span(name)
-        )
-        raise RefusedError([finding]) from None
+        what, _, place = str(error).partition(" (at line ")
+        line, _, column = place.rstrip(")").partition(", column ")
+        span = Span(name, int(line), int(column)) if column.isdecimal() else Span(name)
+        message = f"this is not valid TOML: {what[:1].lower()}{what[1:]}."
+        raise RefusedError([Finding(rule="settings-toml", message=message, fix="mend the file", span=span)]) from None
+    if not isinstance(tool, dict) or "matrix" not in tool:
+        return None
+    table = tool["matrix"]
+    if not isinstance(table, dict):
+        span = Span(name, text.count("\n", 0, text.index(_TABLE)) + 1, 1)
+        message = "[tool.matrix] is a list of tables, and a repository has one."
+        raise RefusedError([Finding(rule="settings-value", message=message, fix="write [tool.matrix]", span=span)])
     findings = [finding for key, value in table.items() for finding in _check(name, text, key, value)]
     if findings:
         raise RefusedError(findings)
-    checked: dict[str, Any] = table
-    return checked
+    return table
 
 
 def _check(name: str, text: str, key: str, value: Any) -> list[Finding]:
     from matrix.findings import Finding, Span, did_you_mean
 
     table_at = text.index(_TABLE)
-    at = text.find(f"\n{key}", table_at)
-    line = text.count("\n", 0, at + 1 if at >= 0 else table_at) + 1
+    at = re.compile(rf"^[ \t]*[\"']?{re.escape(key)}(?![\w-])", re.MULTILINE).search(text, table_at)
+    line = text.count("\n", 0, at.start() if at else table_at) + 1
     span = Span(name, line, 1)
     known = (*_PATH_LISTS, *_PATHS, *_OTHERS)
     if key not in known:
