@@ -27,6 +27,7 @@ _COMMANDS: Final = {
     "limits": ("matrix.cli.limits:limits", "Hold a plan to the limits of GitHub Actions."),
     "shard": ("matrix.cli.shard:shard", "The jobs of one shard of a plan."),
     "job": ("matrix.cli.shard:job", "One job of a plan."),
+    "workflows": ("matrix.cli.workflows:workflows", "Write the workflows of a repository, and check them."),
 }
 
 

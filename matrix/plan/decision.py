@@ -103,7 +103,7 @@ def _dispatched(event: Event, registry: Registry) -> Decision:
         return _refuse(f"{label} is no primary label. Choose one of {', '.join(_names(registry))}.")
     if not inputs.get("ids", "").strip() and not inputs.get("select", "").strip():
         return _refuse("a sweep by hand names its points: give ids, or select with the options of matrix expand.")
-    modifiers = [one for one in registry.modifiers.values() if inputs.get(one.name) == "true"]
+    modifiers = [one for one in registry.modifiers.values() if inputs.get(one.effect.value) == "true"]
     return Decision(Action.RUN, f"by hand, as {found.name}", registry.mode(found, modifiers))
 
 
