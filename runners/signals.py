@@ -41,7 +41,8 @@ class Signals:
     """The three signals, caught while the context is entered, which only the main thread can do.
 
     Nothing is raised into running code: a handler that raises would cut a submission or the writing of a file in half.
-    Outside of its context it is a plain clock.
+    When the context is left after a signal, the three stay switched off for good: the process is on its way out with
+    the status of that signal, and a second one must not give it another. Outside of its context it is a plain clock.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,10 @@ class Signals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for caught, before in self._before.items():
-            signal.signal(caught, signal.SIG_DFL if before is None else before)
+            if self._received is not None:
+                signal.signal(caught, signal.SIG_IGN)
+            else:
+                signal.signal(caught, signal.SIG_DFL if before is None else before)
         self._before.clear()
         if self._pipe is not None:
             pipe, self._pipe = self._pipe, None

@@ -4,12 +4,23 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runners.process import CallError, InterruptedCallError, run
 from runners.signals import Signals
+
+CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def _handlers_are_given_back() -> Iterator[None]:
+    before = [signal.getsignal(number) for number in CAUGHT]
+    yield
+    for number, handler in zip(CAUGHT, before, strict=True):
+        signal.signal(number, handler)
 
 
 def python(code: str) -> list[str]:
@@ -63,8 +74,14 @@ def test_a_signal_ends_the_wait_for_a_program_and_later_ones_nothing() -> None:
         assert signals.received == signal.SIGTERM
 
 
-def test_signals_end_a_sleep_once_and_are_given_back() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+def test_handlers_are_given_back_when_nothing_came() -> None:
+    before = [signal.getsignal(number) for number in CAUGHT]
+    with Signals():
+        assert not set(before) & {signal.getsignal(number) for number in CAUGHT}
+    assert [signal.getsignal(number) for number in CAUGHT] == before
+
+
+def test_signals_end_a_sleep_once_and_stay_off() -> None:
     with Signals() as signals:
         os.kill(os.getpid(), signal.SIGHUP)
         signals.sleep(600)
@@ -73,7 +90,9 @@ def test_signals_end_a_sleep_once_and_are_given_back() -> None:
         start = signals.now()
         signals.sleep(0.2)
         assert signals.now() - start >= 0.2
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    for number in CAUGHT:
+        os.kill(os.getpid(), number)
+    assert signals.received == signal.SIGHUP
     assert signals.fileno() is None
     signals.sleep(0)
 
