@@ -123,9 +123,9 @@ def _table(name: str, text: str) -> dict[str, Any] | None:
     try:
         tool = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError as error:
-        what, _, place = str(error).partition(" (at line ")
+        what, _, place = str(error).removesuffix(" (at end of document)").partition(" (at line ")
         line, _, column = place.rstrip(")").partition(", column ")
-        span = Span(name, int(line), int(column)) if column.isdecimal() else Span(name)
+        span = Span(name, int(line), int(column)) if column.isdecimal() else Span(name, text.count("\n") or 1, 1)
         message = f"this is not valid TOML: {what[:1].lower()}{what[1:]}."
         raise RefusedError([Finding(rule="settings-toml", message=message, fix="mend the file", span=span)]) from None
     if not isinstance(tool, dict) or "matrix" not in tool:
