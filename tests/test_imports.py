@@ -34,6 +34,7 @@ ROOM_OF: Final = {
     "refusal": "github",
     "retry": "github",
     "sticky": "github",
+    "skeleton": "github",
     "__main__": "cli",
 }
 FLOOR_OF: Final = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["finish", "main", "run"]
 
 _COMMANDS: Final = {
+    "init": ("matrix.cli.init:init", "Make a repository ready."),
     "expand": ("matrix.cli.expand:expand", "Show the jobs of the search space."),
     "show": ("matrix.cli.show:show", "Show one point whole."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
@@ -28,6 +29,7 @@ _COMMANDS: Final = {
     "shard": ("matrix.cli.shard:shard", "The jobs of one shard of a plan."),
     "job": ("matrix.cli.shard:job", "One job of a plan."),
     "workflows": ("matrix.cli.workflows:workflows", "Write the workflows of a repository, and check them."),
+    "comment": ("matrix.cli.comment:comment", "Say on a pull request what its sweep does."),
 }
 
 

@@ -1,0 +1,108 @@
+"""``matrix comment``: the one comment on a pull request that says what its sweep does and why."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from matrix.cli.simulate import labels_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from matrix.findings import Finding
+    from matrix.plan.event import Event
+    from matrix.report.comment import Effect
+
+__all__ = ["comment"]
+
+_TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
+_MAX_FINDINGS: Final = 32 << 20
+_SHAPE: Final = "give what a command printed with --format json"
+
+
+@click.command(short_help="Say on a pull request what its sweep does.")
+@click.argument("path", metavar="PLAN", type=click.Path())
+@click.option("--event", "event_path", type=click.Path(), required=True, help="The event file of the pull request.")
+@click.option("--findings", "reports", type=click.Path(), multiple=True, help="Findings as JSON; repeat for several.")
+@click.option("--labels", type=click.Path(), help="The label registry.")
+@click.option("--author", metavar="LOGIN", help="Whose comment is updated. [default: github-actions[bot]]")
+@click.option("--dry-run", "dry", is_flag=True, help="Print the comment, and ask GitHub nothing.")
+def comment(
+    *, path: str, event_path: str, reports: tuple[str, ...], labels: str | None, author: str | None, dry: bool
+) -> int:
+    """Write the comment of a plan.json on its pull request, or bring the one that is there up to date.
+
+    In a workflow the job needs `permissions: pull-requests: write` and GITHUB_TOKEN. Of two runs the newer one's text
+    stays. The exit status is 1 where GitHub does not take it.
+    """
+    from matrix.plan.event import Kind, read_event
+    from matrix.plan.sweep import read_plan
+    from matrix.report.comment import comment_text
+
+    event = read_event(event_path)
+    if event.kind is not Kind.PULL_REQUEST:
+        message = f"a comment needs a pull request, and the event is a {event.kind}."
+        raise click.UsageError(message)
+    record = read_plan(path).record
+    findings = [finding for report in reports for finding in _findings(report)]
+    text = comment_text(record, findings, _effects(event, labels), url=_run_page(os.environ))
+    if dry:
+        click.echo(text, nl=False)
+        return 0
+    click.echo(f"the comment on pull request {event.number}: {_put(event, text, author, os.environ)}")
+    return 0
+
+
+def _effects(event: Event, labels: str | None) -> tuple[Effect, ...]:
+    from matrix.report.comment import label_effects
+
+    return label_effects(event, labels_of(labels))
+
+
+def _put(event: Event, text: str, author: str | None, environment: Mapping[str, str]) -> str:
+    from matrix.github import API, GitHub
+    from matrix.sticky import BOT, Sticky
+
+    run, attempt = (_number(environment.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
+    sticky = Sticky("plan", run, attempt, author or BOT)
+    with GitHub(event.repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL", API)) as forge:
+        return sticky.put(forge, event.number, text)
+
+
+def _run_page(environment: Mapping[str, str]) -> str:
+    """Where people look at the run; empty outside of GitHub Actions."""
+    server, repository = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
+    run = _number(environment.get("GITHUB_RUN_ID", ""))
+    return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+
+
+def _findings(path: str) -> Iterator[Finding]:
+    """The findings of a report as ``--format json`` prints it.
+
+    Raises:
+        RefusedError: the file is something else.
+    """
+    import json
+
+    from matrix.config.source import read_bytes
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Severity, Span
+
+    def one(record: Any) -> Finding:
+        rule, message, fix = (str(record[name]) for name in ("rule", "message", "fix"))
+        place = Span(str(record["file"]), int(record["line"]), int(record["column"])) if "file" in record else None
+        return Finding(rule=rule, message=message, fix=fix, span=place, severity=Severity(record["severity"]))
+
+    try:
+        found = [one(record) for record in json.loads(read_bytes(path, limit=_MAX_FINDINGS, what="report"))["findings"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        message = f"this is no report of findings: {type(error).__name__} {error}."
+        raise RefusedError([Finding(rule="comment-findings", message=message, fix=_SHAPE, span=Span(path))]) from None
+    yield from found

@@ -1,0 +1,107 @@
+"""`matrix comment`, from files to a comment on the server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from matrix.cli.comment import comment
+from matrix.cli.main import run
+from matrix.findings import Finding, Span
+from matrix.report.json import finding_record
+from tests.github.events import HEAD, ROOT
+from tests.github.server import REPOSITORY, Server, Site, error
+from tests.github.test_comment import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LABELS: Final = str(ROOT / "configs" / "labels.yaml")
+PULL: Final[dict[str, Any]] = {
+    "action": "labeled",
+    "number": 77,
+    "label": {"name": "full-sweep-enabled"},
+    "sender": {"login": "ada"},
+    "repository": {"full_name": REPOSITORY},
+    "pull_request": {
+        "number": 77,
+        "draft": False,
+        "merged": False,
+        "labels": [{"name": "full-sweep-enabled"}],
+        "head": {"sha": HEAD, "repo": {"full_name": REPOSITORY}},
+        "base": {"sha": "b" * 40},
+    },
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_API_URL", server.url)
+    monkeypatch.setenv("GITHUB_TOKEN", "t0ken")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", REPOSITORY)
+    monkeypatch.setenv("GITHUB_RUN_ID", "1001")
+    monkeypatch.setenv("GITHUB_RUN_ATTEMPT", "2")
+    (tmp_path / "plan.json").write_text(json.dumps(plan()), encoding="utf-8")
+    (tmp_path / "event.json").write_text(json.dumps(PULL), encoding="utf-8")
+    found = [finding_record(Finding(rule="r", message="m @ada", fix="f", span=Span("a.yaml", 1, 2)))]
+    (tmp_path / "findings.json").write_text(json.dumps({"findings": found}), encoding="utf-8")
+    return tmp_path
+
+
+def call(*arguments: str) -> int:
+    return run(comment, ["plan.json", "--event", "event.json", "--labels", LABELS, *arguments], prog="matrix")
+
+
+@pytest.mark.usefixtures("files")
+def test_posted_and_brought_up_to_date(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--findings", "findings.json") == 0
+    assert capsys.readouterr().out == "the comment on pull request 77: created\n"
+    [one] = site.comments
+    assert one["body"].startswith("<!-- matrix:plan run=1001 attempt=2 -->\n### Sweep\n")
+    assert "a.yaml:1:2: r: m @ada fix: f" in one["body"]
+    assert "[the run](https://github.com/org/bench/actions/runs/1001)" in one["body"]
+    assert "| `sweep-enabled` | runs |" in one["body"]
+    assert call() == 0
+    assert capsys.readouterr().out == "the comment on pull request 77: updated\n"
+    assert len(site.comments) == 1
+    assert site.tokens == {"token t0ken"}
+
+
+@pytest.mark.usefixtures("files")
+def test_dry_run_asks_nothing(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--dry-run") == 0
+    assert capsys.readouterr().out.startswith("### Sweep\n")
+    assert site.requests == []
+
+
+@pytest.mark.usefixtures("files")
+def test_another_account(site: Site) -> None:
+    site.me = "sweep-bot"
+    assert call("--author", "sweep-bot") == 0
+    assert call("--author", "sweep-bot") == 0
+    assert len(site.comments) == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_without_the_right(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    site.plant("POST", error(403, "Resource not accessible by integration"))
+    assert call() == 1
+    assert "github-permission: POST /repos/org/bench/issues/77/comments: 403: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"findings": [1]}', '{"findings": [{"rule": "r"}]}', "[" * 99_999])
+def test_a_report_that_is_none(text: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "findings.json").write_text(text, encoding="utf-8")
+    assert call("--findings", "findings.json") == 1
+    assert "findings.json: comment-findings: " in capsys.readouterr().err
+
+
+def test_no_pull_request(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    push = {"ref": "refs/heads/main", "before": "a", "repository": {"full_name": REPOSITORY}}
+    (files / "event.json").write_text(json.dumps(push), encoding="utf-8")
+    assert call() == 2
+    assert "the event is a push" in capsys.readouterr().err
