@@ -9,7 +9,7 @@ PY   := $(VENV)/bin/python
 UV   := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench
+.PHONY: help run test lint format bench stress
 .NOTPARALLEL:
 
 # The interpreter behind .venv can vanish in an upgrade of the system; the stamps then mean nothing.
@@ -23,6 +23,7 @@ help:
 	@echo "make lint     ruff and mypy alone"
 	@echo "make format   let ruff lay out the code"
 	@echo "make bench    measure speed and memory against the budgets"
+	@echo "make stress   the tests on a real Slurm cluster, ten times over, as a table"
 	@echo "ARGS=...      more arguments, PYTHON=... another interpreter (3.11 or newer)"
 
 run: $(VENV)/.run
@@ -42,6 +43,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.run
 	@$(PY) benchmarks/run.py $(ARGS)
+
+stress: $(VENV)/.dev
+	@$(PY) -m tests.slurm.stress $(ARGS)
 
 # Two stamps, so that a first look (make run) does not wait for the test tools.
 $(VENV)/.run: pyproject.toml
