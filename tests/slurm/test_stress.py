@@ -7,7 +7,7 @@ from tests.slurm.stress import Result, results, table
 REPORT = """\
 <testsuites><testsuite>
 <testcase classname="tests.slurm.test_contract_follow" name="test_a[x]" time="1.5" />
-<testcase classname="tests.slurm.test_contract_follow" name="test_b" time="2"><failure message="no"></failure></testcase>
+<testcase classname="tests.slurm.test_contract_follow" name="test_b" time="2"><failure /></testcase>
 <testcase classname="tests.slurm.test_contract_slurm" name="test_c" time="3"><error message="no"></error></testcase>
 <testcase classname="tests.slurm.test_contract_slurm" name="test_d" time="0"><skipped message="no"></skipped></testcase>
 </testsuite></testsuites>
