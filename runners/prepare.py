@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from matrix import __version__
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span
 from runners import srtctl
@@ -185,6 +186,9 @@ def prepare(
             "variables": dict(profile.variables),
             "container": {image: profile.container(image) for image in images_of(resolved.document)},
             "rdma-userspace": wishes.rdma,
+            "repository-commit": checkout_of(repository).commit,
+            "launched-by": environ.get("RUNNER_NAME") or os.uname().nodename,
+            "version": __version__,
             **_workspace(profile),
         },
         job={

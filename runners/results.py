@@ -8,7 +8,6 @@ succeeded.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tarfile
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matrix.findings import Finding, Severity, Span
 from runners.resolved import WORKSPACE
+from runners.workspace import beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -230,7 +230,7 @@ def _take(found: Collected, path: Path, target: Path, figures: dict[str, Any], r
 
 def _keep(found: Collected, path: Path, target: Path) -> bool:
     try:
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        temporary = beside(target)
         shutil.copyfile(path, temporary)
         temporary.replace(target)
         found.kept.append(_kept(target))
@@ -253,7 +253,7 @@ def pack_logs(output: Path, into: Path) -> Kept | None:
     """Pack all that a job logged; None where it has logged nothing. Raises OSError when the disk takes no more."""
     if not (output / "logs").is_dir():
         return None
-    target, temporary = into / _LOGS, into / f".{_LOGS}.{os.getpid()}"
+    target, temporary = into / _LOGS, beside(into / _LOGS)
     try:
         with tarfile.open(temporary, "w:gz", compresslevel=5) as archive:
             archive.add(output, arcname=output.name)

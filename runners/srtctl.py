@@ -7,7 +7,6 @@ classes before anything is submitted, because an invalid cluster file is otherwi
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tomllib
@@ -20,7 +19,7 @@ from matrix.errors import MatrixError, RefusedError
 from matrix.findings import Finding, Span
 from runners import process
 from runners.job import JobId
-from runners.workspace import locked, write_atomic
+from runners.workspace import beside, locked, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -170,7 +169,7 @@ def install(
 def _build(
     names: tuple[str, ...], python: Path, folder: Path, environ: Mapping[str, str], interrupt: int | None
 ) -> None:
-    building = folder.with_name(f"{folder.name}.{os.getpid()}")
+    building = beside(folder)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(building, ignore_errors=True)
     uv, inside = shutil.which("uv", path=environ.get("PATH")), str(building / "bin" / "python")

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.source import read_bytes
-from matrix.errors import RefusedError, UsageError
+from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span, did_you_mean, errors_of
 from matrix.points.lookup import find_point
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from matrix.points.point import Point
@@ -128,19 +128,6 @@ def read_row(path: Path) -> Mapping[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("id"), str):
         raise _refusal(path, "this is no row: a row is a mapping with an id", "python -m matrix show ID --format json")
     return found
-
-
-def named(ids: Sequence[str], plan: Path | None, row: Path | None) -> str:
-    """The one way in which a command line names its point: ``plan``, ``row`` or ``id``.
-
-    Raises:
-        UsageError: none, or several.
-    """
-    ways = [way for way, given in (("plan", plan), ("row", row), ("id", ids and plan is None)) if given]
-    if len(ways) != 1 or (plan is not None and len(ids) != 1):
-        msg = "name one point: ID, or --plan FILE --id ID, or --point FILE"
-        raise UsageError(msg)
-    return ways[0]
 
 
 def _json(path: Path, what: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,9 +167,14 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def beside(path: Path) -> Path:
+    """A name for a file that is to take the place of another one; unique also among hosts that share the folder."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+
+
 def write_atomic(path: Path, text: str) -> None:
     """Write a file so that a reader sees all of it or what was there before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = beside(path)
     try:
         with temporary.open("w", encoding="utf-8") as stream:
             stream.write(text)

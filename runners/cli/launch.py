@@ -85,12 +85,12 @@ def launch(  # noqa: PLR0913 - its options
     """
     from runners.prepare import Wishes
 
-    space, root = opened(repository)
-    target = _target(point_id, plan, named, row_file, space)
-    wishes = Wishes(rdma=rdma_userspace, allow_drift=allow_drift, off_cluster=off_cluster)
     if off_cluster and not dry_run:
         msg = "--off-cluster is for --dry-run"
         raise click.UsageError(msg)
+    space, root = opened(repository)
+    target = _target(point_id, plan, named, row_file, space)
+    wishes = Wishes(rdma=rdma_userspace, allow_drift=allow_drift, off_cluster=off_cluster)
     if dry_run:
         from runners.dryrun import rehearse
 

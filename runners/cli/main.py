@@ -8,8 +8,10 @@ import click
 
 from matrix import __version__
 from matrix.errors import MatrixError
+from runners.cli.inspect import cancel, collect, doctor, repro
 from runners.cli.launch import launch
 from runners.cli.patches import patches
+from runners.cli.sweep import sweep
 
 __all__ = ["main"]
 
@@ -29,5 +31,5 @@ def main() -> None:
     """Run points of a plan on a Slurm cluster."""
 
 
-main.add_command(launch)
-main.add_command(patches)
+for command in (cancel, collect, doctor, launch, patches, repro, sweep):
+    main.add_command(command)

@@ -1,0 +1,98 @@
+"""`collect`: receipts and summaries of many launches in one table."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from matrix.errors import NothingSelectedError
+from runners.cli.main import main
+from runners.collect import collect, markdown, records, table
+from runners.receipt import Receipt, Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def put(folder: Path, name: str, figures: list[dict[str, Any]], **changes: Any) -> Path:
+    target = folder / name
+    target.mkdir(parents=True)
+    (target / "result_conc1.json").write_text("{}")
+    kept = {"file": "result_conc1.json", "bytes": 2, "sha256": sha256(b"{}").hexdigest()}
+    content: dict[str, Any] = {
+        "step": Step.ENDED,
+        "point": {"id": name, "digest": "d"},
+        "job": {"id": "7", "nodes": "node1"},
+        "outcome": {"success": True, "verdict": "passed", "why": "it succeeded"},
+        "results": [kept],
+    }
+    Receipt(**{**content, **changes}).write(target)
+    (target / "summary.json").write_text(json.dumps({"figures": figures}))
+    return target
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    put(tmp_path, "a-fixed", [{"conc": 4, "successful": 40, "total": 40, "total-tokens-per-second": 12345.678}])
+    put(tmp_path, "b-agentic", [{"conc": 16, "successful": 9, "total": 10, "total.tokens_per_second": 77}])
+    put(tmp_path, "c-eval", [{"eval": {"gsm8k": {"exact_match": 0.93, "exact_match_stderr": 0.01}}}])
+    put(
+        tmp_path, "d-failed", [], results=[],
+        outcome={"success": False, "verdict": "failed", "why": "job 7 FAILED 3:0"},
+    )  # fmt: skip
+    put(tmp_path, "e-empty", [], outcome={"success": False, "verdict": "passed", "why": "no result"})
+    put(tmp_path, "f-open", [], step=Step.SUBMITTED, outcome={}, results=[])
+    put(tmp_path / ".earlier", "a-fixed", [])
+    return tmp_path
+
+
+def test_every_launch_has_its_line_and_earlier_ones_have_none(results: Path) -> None:
+    rows, findings = collect(results)
+    assert findings == []
+    assert [(row["id"], row["end"], row["success"]) for row in records(rows)] == [
+        ("a-fixed", "success", True),
+        ("b-agentic", "success", True),
+        ("c-eval", "success", True),
+        ("d-failed", "failed", False),
+        ("e-empty", "no result", False),
+        ("f-open", "submitted", False),
+    ]
+    shown = table(rows).splitlines()
+    assert "40/40" in shown[2]
+    assert "12345.68" in shown[2]
+    assert "77.00" in shown[3]
+    assert "gsm8k 0.9300" in shown[4]
+    assert "0.0100" not in shown[4]
+    text = markdown(rows)
+    assert text.startswith("3 of 6 points succeeded.")
+    assert "- `d-failed`: job 7 FAILED 3:0" in text
+    assert "- `f-open`: submitted" in text
+
+
+def test_a_kept_file_that_is_another_one_is_found(results: Path) -> None:
+    (results / "a-fixed" / "result_conc1.json").write_text("{ }")
+    (results / "b-agentic" / "result_conc1.json").unlink()
+    _, findings = collect(results)
+    assert [finding.rule for finding in findings] == ["collect-changed", "collect-changed"]
+    done = CliRunner().invoke(main, ["collect", str(results), "--format", "json"])
+    assert done.exit_code == 1
+    assert len(json.loads(done.stdout)) == 6
+    assert "collect-changed" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"figures": [1]}', "{}"])
+def test_a_broken_summary_is_refused_and_the_others_are_shown(results: Path, text: str) -> None:
+    (results / "a-fixed" / "summary.json").write_text(text)
+    rows, findings = collect(results)
+    assert len(rows) == 5
+    assert [finding.rule for finding in findings] == ["collect-summary"]
+
+
+def test_nothing_is_status_3(tmp_path: Path) -> None:
+    with pytest.raises(NothingSelectedError):
+        collect(tmp_path)
+    assert CliRunner().invoke(main, ["collect", str(tmp_path)]).exit_code == 3
