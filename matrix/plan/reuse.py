@@ -7,35 +7,30 @@ result of the very same job, and runs where it has not. Whatever would make it f
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.errors import RefusedError
 from matrix.findings import Finding
+from matrix.plan.earlier import TooManyError, read_earlier
 from matrix.plan.event import shown
 from matrix.plan.labels import Permission, Primary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from matrix.forge import Comment, Forge, PullRequest, Run
     from matrix.plan.approval import Asking
+    from matrix.plan.earlier import Earlier
     from matrix.plan.labels import Registry
 
-__all__ = ["COMMAND", "PLAN", "RESULT", "Request", "Reuse", "find_request", "find_reuse"]
+__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse"]
 
 COMMAND: Final = "/reuse-sweep-run"
-PLAN: Final = "plan"
-"""The artifact that holds ``plan.json``."""
-RESULT: Final = "result-"
-"""An artifact of this name and a point's id holds the verified result of that point."""
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LISTED_COMMITS: Final = 250
 _LOOKED_AT: Final = 10
 """Earlier runs whose plans are read before the search is given up."""
-_MAX_PLAN: Final = 1 << 29
-"""Bytes of a plan as unpacked: a small file can be packed so that it fills any memory."""
 
 
 class Request(NamedTuple):
@@ -126,8 +121,16 @@ def find_reuse(
         run, plan = _newest(pull, forge, workflow)
     else:
         run, plan = _named(request.run_id, pull, forge, workflow)
-    jobs = {digest: name for digest, name in plan.jobs() if name in plan.results}
-    points = {row["id"]: jobs[row["digest"]] for row in rows if row["digest"] in jobs}
+    wanted = {row["digest"] for row in rows}
+    jobs = {digest: name for digest, name in plan.jobs() if digest in wanted}
+    try:
+        good = plan.verified(jobs, forge)
+    except TooManyError as error:
+        message = (
+            f"run {run.id} did not end with success, and {error.count:,} results would have to be read one by one."
+        )
+        raise _refuse(message, "reuse-run", "name a run that ended with success") from None
+    points = {row["id"]: jobs[row["digest"]] for row in rows if row["digest"] in good}
     if not points:
         message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
         raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
@@ -147,7 +150,7 @@ def _full_label(labels: Iterable[str], registry: Registry) -> None:
             raise _refuse(message, "reuse-label", f"set {full} in its place")
 
 
-def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, _Earlier]:
+def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlier]:
     """A run that somebody named; its commit need not be one of the pull request's any more."""
     run = forge.run(number)
     if run is None:
@@ -162,7 +165,7 @@ def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple
     if run.conclusion is None:
         message = f"run {number} has not ended."
         raise _refuse(message, "reuse-run", "wait for its end, or name another run")
-    plan = _plan_of(run, forge)
+    plan = read_earlier(run, forge)
     if plan is None:
         message = f"run {number} has no plan that can be read: it expired, or it is from before plans were kept."
         raise _refuse(message, "reuse-run", "name a newer run")
@@ -172,14 +175,14 @@ def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple
     return run, plan
 
 
-def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, _Earlier]:
+def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlier]:
     """The newest successful full sweep at one of the pull request's commits."""
     ended = [run for run in forge.runs(workflow, pull.head_ref) if run.conclusion == "success" and _own(run, pull)]
     commits = set(forge.commits(pull.number)) if ended else set[str]()
     orphans = [run for run in ended if run.head_sha not in commits]
     trimmed = []
     for run in [run for run in ended if run.head_sha in commits][:_LOOKED_AT]:
-        plan = _plan_of(run, forge)
+        plan = read_earlier(run, forge)
         if plan is not None and plan.is_full:
             return run, plan
         if plan is not None:
@@ -198,58 +201,6 @@ def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, _Earli
 
 def _own(run: Run, pull: PullRequest) -> bool:
     return run.head_repository is not None and run.head_repository == pull.head_repository
-
-
-class _Earlier(NamedTuple):
-    """A plan that was read back, of whatever age and origin, and the ids whose results are still kept."""
-
-    record: dict[str, Any]
-    mode: dict[str, Any]
-    results: frozenset[str]
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every throughput point of its change ran."""
-        whole = self.mode.get("trim") is False and self.mode.get("evals_only") is False
-        return whole and self.record.get("decision") == "run"
-
-    @property
-    def label(self) -> str:
-        """What started it."""
-        label = self.mode.get("label")
-        modifiers = " with evals-only" if self.mode.get("evals_only") is True else ""
-        return f"{shown(label)}{modifiers}" if isinstance(label, str) else "an unknown label"
-
-    def jobs(self) -> Iterator[tuple[str, str]]:
-        """Digest and id of every point."""
-        points = self.record.get("points")
-        for row in points if isinstance(points, list) else ():
-            digest, name = (row.get("digest"), row.get("id")) if isinstance(row, dict) else (None, None)
-            if isinstance(digest, str) and digest and isinstance(name, str):
-                yield digest, name
-
-
-def _plan_of(run: Run, forge: Forge) -> _Earlier | None:
-    """The plan that a run left behind; None when it expired or is none that we read."""
-    from io import BytesIO
-    from zipfile import BadZipFile, ZipFile
-
-    kept = [one for one in forge.artifacts(run.id) if not one.expired]
-    plans = [one for one in kept if one.name == PLAN]
-    if not plans:
-        return None
-    try:
-        with ZipFile(BytesIO(forge.download(plans[0]))) as archive:
-            member = archive.getinfo("plan.json")
-            if member.file_size > _MAX_PLAN:
-                return None
-            with archive.open(member) as stream:
-                record = json.loads(stream.read(_MAX_PLAN))
-    except (BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError):
-        return None
-    mode = record.get("mode") if isinstance(record, dict) else None
-    results = frozenset(one.name.removeprefix(RESULT) for one in kept if one.name.startswith(RESULT))
-    return _Earlier(record, mode, results) if isinstance(mode, dict) else None
 
 
 def _refuse(message: str, rule: str, fix: str) -> RefusedError:

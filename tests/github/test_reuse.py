@@ -36,7 +36,13 @@ def swept(site: Site, run: int, sha: str, text: str = "", *, conclusion: str | N
     site.add_run(run, sha, conclusion)
     site.add_artifact(run, "plan", **{"plan.json": text or plan()})
     for row in ROWS:
-        site.add_artifact(run, f"result-{row['id']}", x="y")
+        result(site, run, row["id"], row["digest"])
+
+
+def result(site: Site, run: int, name: str, digest: str, *, success: object = True) -> None:
+    """What the job of a point left."""
+    summary = json.dumps({"id": name, "digest": digest, "success": success})
+    site.add_artifact(run, f"result-{name}", **{f"{name}/summary.json": summary, f"{name}/receipt.json": "{}"})
 
 
 def asked(github: GitHub) -> Reuse | None:
@@ -175,11 +181,44 @@ def other_config(site: Site) -> None:
 
 def renamed(site: Site) -> None:
     swept(site, 5, PUSHED, plan(rows=[{"id": "old--c1", "digest": "d1"}]))
-    site.add_artifact(5, "result-old--c1", x="y")
+    result(site, 5, "old--c1", "d1")
 
 
 def nothing_same(site: Site) -> None:
     swept(site, 5, PUSHED, plan(rows=[{"id": "x--c1", "digest": "other"}]))
+
+
+def one_failed(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="failure")
+    site.artifacts[5].pop()
+    result(site, 5, "x--c2", "d2", success=False)
+
+
+def failed_then_repeated(site: Site) -> None:
+    one_failed(site)
+    result(site, 5, "x--c2", "d2")
+
+
+def repeated_and_failed(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="failure")
+    result(site, 5, "x--c2", "d2", success=False)
+
+
+def ran_something_else(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="failure")
+    site.artifacts[5].pop()
+    result(site, 5, "x--c2", "drifted")
+
+
+def odd_summaries(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="failure")
+    site.artifacts[5][1:] = [("result-x--c1", b"PK?"), ("result-x--c2", zipped({"x--c2/summary.json": "[1]"}))]
+
+
+def success_in_words(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="cancelled")
+    site.artifacts[5].pop()
+    result(site, 5, "x--c2", "d2", success="true")
 
 
 def expired_results(site: Site) -> None:
@@ -244,6 +283,12 @@ CASES: Final[dict[str, Case]] = {
     "trimmed alone": Case(lambda site: swept(site, 5, HEAD, plan("sweep-enabled")), None, "is a full sweep: run 5 was"),
     "failed": Case(lambda site: swept(site, 5, PUSHED, conclusion="failure"), None, "has ended with success"),
     "failed, named": Case(lambda site: swept(site, 5, PUSHED, conclusion="failure"), 5, BOTH),
+    "failed, and one point with it": Case(one_failed, 5, {"x--c1": "x--c1"}),
+    "failed, and repeated with success": Case(failed_then_repeated, 5, BOTH),
+    "repeated without success": Case(repeated_and_failed, 5, {"x--c1": "x--c1"}),
+    "ran something else than was planned": Case(ran_something_else, 5, {"x--c1": "x--c1"}),
+    "success that is no boolean": Case(success_in_words, 5, {"x--c1": "x--c1"}),
+    "failed, with summaries that are none": Case(odd_summaries, 5, "the result of none of these points"),
     "still running": Case(lambda site: swept(site, 5, PUSHED, conclusion=None), 5, "has not ended"),
     "no such run": Case(id, 5, "there is no run 5"),
     "none at all": Case(id, None, "has ended with success"),
@@ -292,6 +337,21 @@ def test_what_the_plan_keeps(site: Site, github: GitHub) -> None:
         "run-id": 5, "attempt": 3, "head-sha": PUSHED, "by": "ada", "comment": comment, "points": BOTH,
     }  # fmt: skip
     assert len(site.requests) == 9
+
+
+def test_too_many_results_to_ask_one_by_one(site: Site, github: GitHub) -> None:
+    ready(site)
+    rows = [{"id": f"x--c{number}", "digest": f"d{number}"} for number in range(201)]
+    site.add_run(5, PUSHED, "failure")
+    site.add_artifact(5, "plan", **{"plan.json": plan(rows=rows)})
+    for row in rows:
+        result(site, 5, row["id"], row["digest"])
+    request = Request(1, "ada", 5)
+    with pytest.raises(RefusedError, match="201 results would have to be read one by one"):
+        find_reuse(request, rows, 77, forge=github, registry=registry(), workflow=WORKFLOW)
+    site.runs[0]["conclusion"] = "success"
+    found = find_reuse(request, rows, 77, forge=github, registry=registry(), workflow=WORKFLOW)
+    assert len(found.points) == 201
 
 
 def test_an_api_that_fails_is_no_answer(site: Site, github: GitHub) -> None:

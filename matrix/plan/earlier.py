@@ -1,0 +1,122 @@
+"""`Earlier`: what an earlier run planned, and which of its points have a verified result, out of its artifacts.
+
+The artifacts were written by other code at another time, so nothing in them is taken for granted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from matrix.plan.event import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from matrix.forge import Artifact, Forge, Run
+
+__all__ = ["PLAN", "RESULT", "Earlier", "TooManyError", "read_earlier"]
+
+PLAN: Final = "plan"
+"""The artifact that holds ``plan.json``."""
+RESULT: Final = "result-"
+"""An artifact of this name and a point's id holds what the job of that point left, good or bad."""
+_SUMMARY: Final = "summary.json"
+_MAX_PLAN: Final = 1 << 29
+"""Bytes of a plan as unpacked: a small file can be packed so that it fills any memory."""
+_MAX_SUMMARY: Final = 1 << 24
+_MAX_READ: Final = 200
+"""Results that are looked into; each costs two requests, of which GitHub grants a workflow's token 1,000 an hour."""
+
+
+class TooManyError(Exception):
+    """More results than are read one by one."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(count)
+
+
+class Earlier(NamedTuple):
+    """A plan that was read back. ``results``: by id, what is still kept; ``succeeded``: every job of it did."""
+
+    record: dict[str, Any]
+    mode: dict[str, Any]
+    results: Mapping[str, Artifact]
+    succeeded: bool
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every throughput point of its change ran."""
+        whole = self.mode.get("trim") is False and self.mode.get("evals_only") is False
+        return whole and self.record.get("decision") == "run"
+
+    @property
+    def label(self) -> str:
+        """What started it."""
+        label = self.mode.get("label")
+        modifiers = " with evals-only" if self.mode.get("evals_only") is True else ""
+        return f"{shown(label)}{modifiers}" if isinstance(label, str) else "an unknown label"
+
+    def jobs(self) -> Iterator[tuple[str, str]]:
+        """Digest and id of every point."""
+        points = self.record.get("points")
+        for row in points if isinstance(points, list) else ():
+            digest, name = (row.get("digest"), row.get("id")) if isinstance(row, dict) else (None, None)
+            if isinstance(digest, str) and digest and isinstance(name, str):
+                yield digest, name
+
+    def verified(self, jobs: Mapping[str, str], forge: Forge) -> frozenset[str]:
+        """Which of these jobs (digest to id) have a verified result that is still kept.
+
+        A job that fails leaves an artifact too. Where the whole run succeeded, every job did; else each one is asked.
+
+        Raises:
+            TooManyError: too many would have to be asked.
+            ForgeError: the forge does not answer.
+        """
+        kept = {digest: self.results[name] for digest, name in jobs.items() if name in self.results}
+        if self.succeeded:
+            return frozenset(kept)
+        if len(kept) > _MAX_READ:
+            raise TooManyError(len(kept))
+        return frozenset(digest for digest, one in kept.items() if _is_good(forge.download(one), jobs[digest], digest))
+
+
+def read_earlier(run: Run, forge: Forge) -> Earlier | None:
+    """What a run left behind; None when its plan expired or is none that we read."""
+    kept = [one for one in forge.artifacts(run.id) if not one.expired]
+    plans = [one for one in kept if one.name == PLAN]
+    record = _member(forge.download(plans[0]), "plan.json", _MAX_PLAN) if plans else None
+    mode = record.get("mode") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(mode, dict):
+        return None
+    # The newest comes first, and a later attempt of the run has the last word on a point.
+    results = {one.name.removeprefix(RESULT): one for one in reversed(kept) if one.name.startswith(RESULT)}
+    return Earlier(record, mode, results, run.conclusion == "success")
+
+
+def _is_good(data: bytes, name: str, digest: str) -> bool:
+    """Whether the summary of a launch says that this very job succeeded."""
+    summary = _member(data, f"{name}/{_SUMMARY}", _MAX_SUMMARY)
+    if not isinstance(summary, dict):
+        return False
+    return summary.get("success") is True and summary.get("digest") == digest and summary.get("id") == name
+
+
+def _member(data: bytes, name: str, limit: int) -> Any:
+    """A JSON file of a zip file; None where it is not there, is no JSON, or is larger than ``limit`` bytes."""
+    from io import BytesIO
+    from zipfile import BadZipFile, ZipFile
+    from zlib import error as ZlibError  # noqa: N812 - it is a class
+
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            member = archive.getinfo(name)
+            if member.file_size > limit:
+                return None
+            with archive.open(member) as stream:
+                return json.loads(stream.read(limit))
+    except (BadZipFile, ZlibError, KeyError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
+        # RuntimeError: the file is encrypted.
+        return None
