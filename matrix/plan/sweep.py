@@ -14,7 +14,7 @@ from matrix.errors import RefusedError
 from matrix.findings import Finding, Span, did_you_mean
 from matrix.plan.decision import Action
 from matrix.plan.document import VERSION, plan_record
-from matrix.plan.shards import Job, canary_of, jobs_of, minutes_of, shard_sizes, split
+from matrix.plan.shards import Job, canary_of, minutes_of, shard_sizes
 
 if TYPE_CHECKING:
     from matrix.plan.decision import Decision
@@ -141,11 +141,12 @@ class Written(NamedTuple):
         Raises:
             RefusedError: there is no such shard.
         """
-        shards = split(jobs_of(self.rows.values(), self.canary))
-        if not 1 <= number <= len(shards):
-            message = f"the plan has {len(shards)} shards, and number {number} is asked for."
+        if not 1 <= number <= len(self.sizes):
+            message = f"the plan has {len(self.sizes)} shards, and number {number} is asked for."
             raise RefusedError([Finding(rule="plan-shard", message=message, fix=_FIX)])
-        return shards[number - 1]
+        names = [name for name in self.rows if name != self.canary]
+        start = sum(self.sizes[: number - 1])
+        return tuple(Job(name, self.rows[name]["runner"]) for name in names[start : start + self.sizes[number - 1]])
 
     def row(self, name: str) -> dict[str, Any]:
         """The row with an id.
