@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from runners.process import InterruptedCallError
 from runners.slurm import SlurmError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def cancel(
 ) -> bool:
     """Cancel jobs, and say whether the controller took the order; their ends are for `runners.watch` to see.
 
-    Jobs that have ended are no fault. After a signal, acknowledge it first, or the order itself is cut short.
+    Jobs that have ended are no fault. A signal does not cut the order short.
 
     Args:
         slurm: Where they are.
@@ -39,6 +40,8 @@ def cancel(
     while True:
         try:
             slurm.cancel(ids)
+        except InterruptedCallError:
+            continue
         except SlurmError as error:
             if delay == _FIRST:
                 tell(f"the order to cancel was not taken, trying again ({error})")
@@ -70,6 +73,9 @@ def find_tagged(slurm: Slurm, tag: str, *, clock: Clock, within: float, cluster:
         failure: SlurmError | None = None
         try:
             found = slurm.tagged(tag, cluster)
+        except InterruptedCallError:
+            # It is all the more urgent now to know the job.
+            continue
         except SlurmError as error:
             failure = error
         if found:

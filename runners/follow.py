@@ -256,8 +256,6 @@ class _Following:
         last = self.clock.now()
         limit = last + (self.patience.late if ran or self.log.size else 0.0)
         while True:
-            if self.clock.received is not None:
-                self.clock.acknowledge()
             lines = self.log.finish()
             self._tell_beginning()
             self.display.log(lines)

@@ -60,7 +60,7 @@ def run(
         timeout: Seconds; then the program and its children are killed.
         env: The whole environment, ours by default.
         cwd: Folder to run in, ours by default.
-        interrupt: A descriptor that becomes readable when the wait shall end at once (`runners.signals.Clock.fileno`).
+        interrupt: A descriptor with a byte to read when the wait shall end at once (`runners.signals.Clock.fileno`).
 
     Raises:
         CallError: it cannot be started, or has not ended in time.
@@ -107,7 +107,9 @@ def _collect(process: subprocess.Popen[bytes], timeout: float, interrupt: int | 
             ready = selector.select(max(0.0, deadline - time.monotonic()))
             if not ready and time.monotonic() >= deadline:
                 raise TimeoutError
-            if any(key.data is None for key, _ in ready):
+            if interrupt is not None and any(key.data is None for key, _ in ready):
+                # Once: whoever catches this has seen the signal, and starts the next program in peace.
+                os.read(interrupt, 1)
                 raise InterruptedCallError
             for key, _ in ready:
                 part = os.read(key.fd, 65536)

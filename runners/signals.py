@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -28,13 +29,13 @@ class Clock(Protocol):
         """A descriptor that becomes readable with the first signal; None where there is none to wait for."""
 
     def acknowledge(self) -> None:
-        """From here on the signal interrupts nothing more: neither `sleep` nor a program that runs."""
+        """What has come interrupts nothing more: neither `sleep` nor a program that runs."""
 
     def now(self) -> float:
         """Seconds, from a clock that nobody sets."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait, at most until a signal comes."""
+        """Wait, at most until the first signal comes."""
 
 
 class Signals:
@@ -48,12 +49,12 @@ class Signals:
     def __init__(self) -> None:
         self._received: int | None = None
         self._pipe: tuple[int, int] | None = None
-        self._acknowledged = False
         self._before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> Self:
         self._pipe = os.pipe()
-        os.set_blocking(self._pipe[1], False)
+        for end in self._pipe:
+            os.set_blocking(end, False)
         for caught in _CAUGHT:
             before = signal.getsignal(caught)
             # nohup has HUP ignored on purpose.
@@ -89,19 +90,26 @@ class Signals:
         return self._received
 
     def fileno(self) -> int | None:
-        """The reading end of a pipe that the first signal writes into, until it is acknowledged."""
-        return None if self._pipe is None or self._acknowledged else self._pipe[0]
+        """The reading end of a pipe with one byte in it once a signal has come. Who is woken by it takes it out.
+
+        So one signal interrupts one thing: a loop that went on without acting on it would otherwise never rest again.
+        """
+        return None if self._pipe is None else self._pipe[0]
 
     def acknowledge(self) -> None:
-        """Let the rest run to its end whatever else comes."""
-        self._acknowledged = True
+        """Let what follows run to its end: the signal has been seen."""
+        if self._pipe is not None:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._pipe[0], 1)
 
     def now(self) -> float:
         """Seconds of the monotonic clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait; the first signal ends the wait at once, unless it is acknowledged."""
+        """Wait; the first signal ends the wait at once, unless it has been seen already."""
         waited_for = self.fileno()
         # Python goes on waiting after a handler has run, so only the pipe can end this.
-        select.select([] if waited_for is None else [waited_for], [], [], max(0.0, seconds))
+        ready, _, _ = select.select([] if waited_for is None else [waited_for], [], [], max(0.0, seconds))
+        if ready:
+            self.acknowledge()

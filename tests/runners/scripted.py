@@ -13,7 +13,6 @@ class FakeClock:
     def __init__(self, signals: Mapping[float, int] | None = None) -> None:
         self.time = 0.0
         self.sleeps: list[float] = []
-        self.acknowledged = False
         self.received: int | None = None
         self._coming = sorted((signals or {}).items())
 
@@ -21,7 +20,7 @@ class FakeClock:
         return None
 
     def acknowledge(self) -> None:
-        self.acknowledged = True
+        """Nothing to do: here a signal interrupts only the sleep in which it comes."""
 
     def now(self) -> float:
         return self.time
@@ -34,7 +33,6 @@ class FakeClock:
             when, number = self._coming.pop(0)
             if self.received is None:
                 self.received = number
-            if not self.acknowledged:
                 end = max(self.time, when)
         self.time = end
 

@@ -5,7 +5,7 @@ import pytest
 from runners.cancel import cancel, find_tagged
 from runners.job import JobId
 from runners.slurm import Slurm, SlurmError
-from tests.runners.scripted import NO_CONTROLLER, FakeClock, Programs
+from tests.runners.scripted import INTERRUPTED, NO_CONTROLLER, FakeClock, Programs
 
 
 def test_an_order_is_given_once() -> None:
@@ -47,3 +47,12 @@ def test_no_job_with_the_tag() -> None:
     assert clock.now() <= 10
     with pytest.raises(SlurmError, match="Unable to contact"):
         find_tagged(Slurm(call=Programs(squeue=[NO_CONTROLLER])), "tag-1", clock=clock, within=10)
+
+
+def test_a_signal_cuts_neither_the_order_nor_the_search_short() -> None:
+    programs = Programs(scancel=[INTERRUPTED, ""], squeue=[INTERRUPTED, "900 tag-1\n"])
+    slurm, clock = Slurm(call=programs), FakeClock()
+    told: list[str] = []
+    assert cancel(slurm, [JobId(1)], clock=clock, tell=told.append)
+    assert find_tagged(slurm, "tag-1", clock=clock, within=10) == (JobId(900),)
+    assert (told, clock.sleeps) == ([], [])
