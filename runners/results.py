@@ -268,7 +268,7 @@ def _check_acceptance(found: Collected, golden: float) -> None:
         for length in figures.get("acceptance-lengths", ()):
             if abs(length - golden) > golden * _TOLERANCE:
                 message = f"the realised acceptance length is {length:g} and {golden:g} was to be forced."
-                fix = "see whether the image takes the setting: python -m matrix golden resolve"
+                fix = "see whether the image takes the setting: python -m matrix golden inject"
                 found.findings.append(Finding(rule="result-acceptance", message=message, fix=fix))
 
 
