@@ -82,7 +82,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def did_you_mean(wrong: str, known: Iterable[str], *, limit: int = 3, list_all: int = 12) -> str:
     """The near names, or else all of them when they are few enough to read.
 
-    >>> did_you_mean("conc-lst", ["conc-list", "conc-start", "tp"])
+    >>> did_you_mean("conc-lst", ["conc-list", "kv-offloading", "tp"])
     'did you mean conc-list?'
     >>> did_you_mean("zz", ["tp", "ep"])
     'known: ep, tp'

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from matrix.config.accept import configs_of
 from matrix.config.fleet import Fleet, fleet_of
-from matrix.config.model import Config, configs_of
+from matrix.config.model import Config
 from matrix.config.source import load, plain
 from matrix.points.expand import Facts, Selection, survey
 from matrix.points.point import Point

@@ -46,7 +46,7 @@ class Fleet(NamedTuple):
     def gpus_per_node(self, label: str) -> tuple[int, ...]:
         """What is known of a label's GPUs per node: one value, none, or several that disagree.
 
-        An exact cluster record decides; otherwise all clusters of the GPU family (the text before the first ``-``) are asked.
+        An exact cluster record decides; otherwise all clusters of the label's GPU family are asked.
         """
         exact = self.hardware.get(label)
         if exact is not None and exact.gpus_per_node is not None:

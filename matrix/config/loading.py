@@ -5,8 +5,9 @@ from __future__ import annotations
 from os.path import realpath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from matrix.config.accept import configs_of
 from matrix.config.fleet import fleet_of
-from matrix.config.model import MAX_CONCURRENCY, MAX_TOKENS, Unacceptable, configs_of
+from matrix.config.model import MAX_CONCURRENCY, MAX_TOKENS, Unacceptable
 from matrix.config.source import Map, UnclearError, load
 from matrix.errors import RefusedError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from matrix.config.model import KEY_PATTERN, MAX_CONCURRENCY, MAX_TOKENS
+from matrix.config.model import MAX_CONCURRENCY, MAX_TOKENS, is_config_key
 from matrix.config.place import joined
 from matrix.config.source import Map, Seq
 from matrix.findings import Related
@@ -45,7 +45,7 @@ def master_faults(root: Place, is_meant: Callable[[Map, str], bool]) -> Iterator
 
 
 def _config_key(config: Place, key: str) -> Iterator[Finding]:
-    if KEY_PATTERN.match(key):
+    if is_config_key(key):
         return
     if "*" in key:
         message = "is no config key: where configs are selected, * makes a pattern."

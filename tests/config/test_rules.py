@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from matrix.config.model import Unacceptable, configs_of
+from matrix.config.accept import configs_of
+from matrix.config.model import Unacceptable
 from matrix.config.schema import Kind, explain, load_schema
 from tests.config.support import (
     AGGREGATED,

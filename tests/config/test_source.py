@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.config import source
+from matrix.config import events
 from matrix.config.source import MAX_BYTES, Document, Map, Seq, WrittenFloat, load, loads, plain, read_bytes
 from matrix.errors import RefusedError
 from tests.config.support import places
@@ -28,7 +28,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if name == "libyaml":
         pytest.importorskip("yaml._yaml", reason="PyYAML without libyaml")
     else:
-        monkeypatch.setattr(source, "_parser", source._pure_parser)
+        monkeypatch.setattr(events, "parser", events.pure_parser)
     return name
 
 
@@ -175,7 +175,7 @@ def over_both(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[object, obj
     pytest.importorskip("yaml._yaml", reason="PyYAML without libyaml")
     first = outcome(data)
     with monkeypatch.context() as patch:
-        patch.setattr(source, "_parser", source._pure_parser)
+        patch.setattr(events, "parser", events.pure_parser)
         return first, outcome(data)
 
 

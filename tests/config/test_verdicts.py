@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from matrix.config.accept import configs_of
 from matrix.config.fleet import fleet_of
 from matrix.config.loading import _evals_of
-from matrix.config.model import Unacceptable, configs_of
+from matrix.config.model import Unacceptable
 from matrix.config.schema import Kind, explain
 from matrix.config.source import Document, loads, plain
 from matrix.errors import RefusedError

@@ -1,0 +1,55 @@
+"""What reading gives: mappings and lists that know where their members stand, floats that know their digits."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+__all__ = ["Map", "Mark", "Seq", "WrittenFloat", "plain"]
+
+
+class Mark(Protocol):
+    """A position, as the parser gives it: 0-based line and column, index in characters."""
+
+    line: int
+    column: int
+    index: int
+
+
+class Map(dict[Any, Any]):
+    """A mapping; ``mark`` is where it begins, ``marks[key]`` the marks of a key and of its value."""
+
+    __slots__ = ("mark", "marks")
+    mark: Mark
+    marks: dict[Any, tuple[Mark, Mark]]
+
+
+class Seq(list[Any]):
+    """A list; ``mark`` is where it begins, ``marks[i]`` where its member i does."""
+
+    __slots__ = ("mark", "marks")
+    mark: Mark
+    marks: list[Mark]
+
+
+class WrittenFloat(float):
+    """A float that keeps the digits of the file: ``0.80`` is exactly 80/100 in a budget."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:  # noqa: D102 - the class says it
+        self = super().__new__(cls, text.replace("_", ""))
+        self.text = text
+        return self
+
+    def __reduce__(self) -> tuple[type[WrittenFloat], tuple[str]]:
+        return (WrittenFloat, (self.text,))
+
+
+def plain(value: Any) -> Any:
+    """A copy in builtin types alone, for a YAML or JSON writer."""
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [plain(member) for member in value]
+    return float(value) if isinstance(value, WrittenFloat) else value

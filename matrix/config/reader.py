@@ -1,0 +1,395 @@
+"""One pass over a YAML parser's events: values out, whatever readers disagree about collected on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+)
+
+from matrix.config import events
+from matrix.config.nodes import Map, Seq, WrittenFloat
+
+if TYPE_CHECKING:
+    from matrix.config.nodes import Mark
+    from matrix.findings import Finding, Span
+
+__all__ = ["read"]
+
+_MAX_DEPTH: Final = 100
+_MAX_ALIASED: Final = 200_000
+_MAX_DIGITS: Final = 18
+
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_MAYBE_NOT_A_STRING: Final = frozenset("0123456789+-.~nNtTfFyYoO")
+_CORE_TAG: Final = "tag:yaml.org,2002:"
+_CONTAINER_TAGS: Final = (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!")
+_TAGGED: Final[dict[str, type]] = {"int": int, "float": WrittenFloat, "bool": bool, "null": type(None)}
+_PREAMBLE: Final = (StreamStartEvent, DocumentStartEvent)
+_MERGE: Final = object()
+_UNRESOLVED: Final = object()
+
+
+class _Broken(Exception):  # noqa: N818 - never leaves this module
+    """The rest of the file cannot be read."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+def read(data: bytes, name: str, *, integer_keys: bool) -> tuple[Any, list[Finding]]:
+    """The value of the one document in ``data``, and what is wrong; the value is None where the syntax is broken."""
+    reader = _Reader(data, name, integer_keys=integer_keys)
+    try:
+        return reader.read(), reader.findings
+    except _Broken as broken:
+        return None, [*reader.findings, broken.finding]
+
+
+class _Reader:
+    """One pass over the events of one file."""
+
+    def __init__(self, data: bytes, name: str, *, integer_keys: bool) -> None:
+        self.data = data
+        self.name = name
+        self.integer_keys = integer_keys
+        self.findings: list[Finding] = []
+        self.scalars: dict[str, Any] = {}
+        self.keys: set[str] = set()
+        self.anchors: dict[str, Any] = {}
+        self.open_anchors: set[str] = set()
+        self.extents: dict[int, tuple[int, int]] = {}
+        self.aliased = 0
+
+    def read(self) -> Any:
+        data = self.data
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            from matrix.config.syntax import broken_bytes
+
+            raise _Broken(broken_bytes(data, self.name, error)) from None
+        if not data or data.isspace():
+            raise self.empty()
+        try:
+            self.get_event = events.parser(data)
+            root = self.construct()
+        except _Broken:
+            raise
+        except Exception as error:  # noqa: BLE001 - the parsers' own; what is none of theirs is raised again
+            from matrix.config.syntax import broken_syntax
+
+            raise _Broken(broken_syntax(data, self.name, error)) from None
+        if b"\t" in data:
+            from matrix.config.syntax import stray_tabs
+
+            self.findings += stray_tabs(data, self.name, events.scalar_events(data))
+        return root
+
+    def construct(self) -> Any:
+        get_event = self.get_event
+        event = get_event()
+        while event.__class__ in _PREAMBLE:
+            event = get_event()
+        if event.__class__ is StreamEndEvent:
+            raise self.empty()
+        root = self.value(event, 0)
+        while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
+            if event.__class__ is DocumentStartEvent:
+                message = "a second document begins here. Only the first would be read."
+                fix = "keep one document a file; remove the ---"
+                raise _Broken(self.finding(event.start_mark, "yaml-documents", message, fix))
+        return root
+
+    # The three methods below are the hot path of every command: one event each turn, no call for a scalar seen before.
+
+    def mapping(self, start: Any, depth: int) -> Map:  # noqa: PLR0912
+        self.enter(start, depth)
+        get_event, scalars, keys = self.get_event, self.scalars, self.keys
+        node = Map()
+        node.mark = start.start_mark
+        marks = node.marks = {}
+        while True:
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                key = event.value
+                if key not in keys:
+                    key = self.key(event)
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = event.value
+            elif kind is MappingEndEvent:
+                break
+            else:
+                key = self.odd_key(event)
+            key_mark = event.start_mark
+            if key in node:
+                self.duplicate(node, key, key_mark)
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if event.implicit[0] and event.anchor is None:
+                    value = event.value
+                    node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
+                else:
+                    node[key] = self.unusual(event)
+            else:
+                node[key] = self.value(event, depth)
+            marks[key] = (key_mark, event.start_mark)
+        if _MERGE in node:
+            self.merge(node)
+        if start.anchor is not None:
+            self.leave(start, node)
+        return node
+
+    def sequence(self, start: Any, depth: int) -> Seq:
+        self.enter(start, depth)
+        get_event, scalars = self.get_event, self.scalars
+        node = Seq()
+        node.mark = start.start_mark
+        marks = node.marks = []
+        while True:
+            event = get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if event.implicit[0] and event.anchor is None:
+                    value = event.value
+                    node.append(scalars[value] if value in scalars else self.scalar(value, event.start_mark))
+                else:
+                    node.append(self.unusual(event))
+            elif kind is SequenceEndEvent:
+                break
+            else:
+                node.append(self.value(event, depth))
+            marks.append(event.start_mark)
+        if start.anchor is not None:
+            self.leave(start, node)
+        return node
+
+    def value(self, event: Any, depth: int) -> Any:
+        kind = event.__class__
+        if kind is MappingStartEvent:
+            return self.mapping(event, depth + 1)
+        if kind is SequenceStartEvent:
+            return self.sequence(event, depth + 1)
+        if kind is AliasEvent:
+            return self.alias(event.anchor, event.start_mark, depth)
+        return self.unusual(event)
+
+    def unusual(self, event: Any) -> Any:
+        """A scalar that is quoted, tagged or anchored."""
+        if event.implicit[0]:
+            text = event.value
+            value = self.scalars[text] if text in self.scalars else self.scalar(text, event.start_mark)
+        else:
+            value = event.value if event.implicit[1] else self.tagged(event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value
+        return value
+
+    def enter(self, start: Any, depth: int) -> None:
+        if start.anchor is not None:
+            self.open_anchors.add(start.anchor)
+        if start.tag is not None and start.tag not in _CONTAINER_TAGS:
+            self.complain(start.start_mark, "yaml-tag", f"the tag {start.tag} has no meaning here.", "remove the tag")
+        if depth > _MAX_DEPTH:
+            message = f"the nesting is deeper than {_MAX_DEPTH} levels. No configuration is."
+            fix = "check the brackets and the indentation"
+            raise _Broken(self.finding(start.start_mark, "yaml-depth", message, fix))
+
+    def leave(self, start: Any, node: Any) -> None:
+        self.open_anchors.discard(start.anchor)
+        self.anchors[start.anchor] = node
+
+    # -- scalars and keys -------------------------------------------------------------------------------------------
+
+    def scalar(self, text: str, mark: Mark) -> Any:
+        """The value of a plain scalar met for the first time; unclear ones are not remembered, so each is told."""
+        value = self.resolve(text, mark)
+        if value is not _UNRESOLVED:
+            self.scalars[text] = value
+            return value
+        return text
+
+    def resolve(self, text: str, mark: Mark) -> Any:
+        """The value of a plain scalar: words and plain decimal numbers here, what takes a closer look elsewhere."""
+        if text and text[0] not in _MAYBE_NOT_A_STRING:
+            return text
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text.isascii():
+            whole, dot, decimals = text.partition(".")
+            if whole.isdigit() and len(text) <= _MAX_DIGITS:
+                if dot and decimals.isdigit():
+                    return WrittenFloat(text)
+                if not dot and (whole[0] != "0" or whole == "0"):
+                    return int(whole)
+        from matrix.config.scalars import Unclear, meaning
+
+        value = meaning(text)
+        if isinstance(value, Unclear):
+            self.complain(mark, *value)
+            return _UNRESOLVED
+        return value
+
+    def key(self, event: Any) -> Any:
+        """A key met for the first time, or one that needs a look each time: only plain words are remembered."""
+        text: str = event.value
+        if not event.implicit[0]:
+            return text if event.implicit[1] else self.tagged(event)
+        if text and text[0] not in _MAYBE_NOT_A_STRING and text != "<<":
+            self.keys.add(text)
+            return text
+        return self.unclear_key(text, event.start_mark)
+
+    def odd_key(self, event: Any) -> Any:
+        """A key that is no scalar: an alias of a word will do."""
+        mark: Any = event.start_mark
+        if event.__class__ is not AliasEvent:
+            message = "a mapping or list is used as a key. Keys are words here."
+            raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
+        name = str(event.anchor)
+        value = self.alias(name, mark, 0)
+        if isinstance(value, str):
+            return value
+        self.complain(mark, "yaml-key", f"the alias *{name} is used as a key.", "write the key out")
+        return f"*{name}"
+
+    def unclear_key(self, text: str, mark: Mark) -> Any:
+        """A plain key that may not be a string. ``on`` and its like stay strings: workflows are made of them."""
+        if text == "<<":
+            return _MERGE
+        if text.casefold() in ("on", "off", "yes", "no"):
+            return text
+        value = self.resolve(text, mark)
+        if value is _UNRESOLVED or isinstance(value, str) or (self.integer_keys and type(value) is int):
+            return text if value is _UNRESOLVED else value
+        spelled = text or "an empty key"
+        kind = {int: "a number", WrittenFloat: "a number", bool: "a boolean"}.get(type(value), "null")
+        self.complain(mark, "yaml-key", f"the key {spelled} is {kind}, not a string.", f"quote it: '{text}'")
+        return text
+
+    def tagged(self, event: Any) -> Any:
+        """A scalar with an explicit tag: the core tags are obeyed, any other is refused."""
+        text, tag = event.value, event.tag
+        if tag in ("!", f"{_CORE_TAG}str"):
+            return text
+        wanted = {f"{_CORE_TAG}{name}": kind for name, kind in _TAGGED.items()}.get(tag)
+        if wanted is None:
+            self.complain(event.start_mark, "yaml-tag", f"the tag {tag} has no meaning here.", "remove the tag")
+            return text
+        value = self.resolve(text, event.start_mark)
+        if type(value) is not wanted and value is not _UNRESOLVED:
+            self.complain(
+                event.start_mark,
+                "yaml-tag",
+                f"{text} is not what its tag {tag} says.",
+                "remove the tag, or mend the value",
+            )
+        return value
+
+    def duplicate(self, node: Map, key: Any, mark: Mark) -> None:
+        from matrix.findings import Related
+
+        name = "<<" if key is _MERGE else key if str(key).isprintable() else repr(key)
+        first = self.span(node.marks[key][0])
+        self.complain(
+            mark,
+            "yaml-duplicate-key",
+            f"the key {name} is set twice in one mapping. A plain reader drops the first in silence.",
+            f"keep one of the two (lines {first.line} and {mark.line + 1}), or rename one",
+            (Related(first, "first here"),),
+        )
+
+    # -- anchors and merges -----------------------------------------------------------------------------------------
+
+    def alias(self, name: str, mark: Mark, depth: int) -> Any:
+        anchors = self.anchors
+        if name in self.open_anchors:
+            message = f"the alias *{name} stands inside the value it names, which would hold itself."
+            raise _Broken(self.finding(mark, "yaml-alias", message, "write the value out instead of the alias"))
+        if name not in anchors:
+            self.complain(
+                mark,
+                "yaml-alias",
+                f"the alias *{name} names no anchor above it.",
+                f"add &{name} to the value, or write it out",
+            )
+            return None
+        value = anchors[name]
+        size, levels = self.extent(value)
+        if depth + levels > _MAX_DEPTH:
+            message = f"the alias *{name} brings the nesting below more than {_MAX_DEPTH} levels. No configuration is."
+            raise _Broken(self.finding(mark, "yaml-depth", message, "write the values out"))
+        self.aliased += size
+        if self.aliased > _MAX_ALIASED:
+            message = f"aliases expand to more than {_MAX_ALIASED:,} values. That is how an alias bomb looks."
+            raise _Broken(self.finding(mark, "yaml-alias-bomb", message, "write the values out"))
+        return value
+
+    def extent(self, value: Any) -> tuple[int, int]:
+        """Values below and with this one, aliases expanded, and how many levels they take."""
+        if not isinstance(value, (Map, Seq)):
+            return 1, 0
+        known = self.extents.get(id(value))
+        if known is None:
+            members = [self.extent(member) for member in (value.values() if isinstance(value, Map) else value)]
+            size = 1 + sum(size for size, _ in members)
+            known = self.extents[id(value)] = size, 1 + max((levels for _, levels in members), default=0)
+        return known
+
+    def merge(self, node: Map) -> None:
+        """Put the members of ``<<`` first; a key of the mapping's own overrides a merged one and is no duplicate."""
+        merged = node.pop(_MERGE)
+        place = node.marks.pop(_MERGE)[1]
+        own = dict(node)
+        own_marks = dict(node.marks)
+        node.clear()
+        node.marks.clear()
+        for base in merged if isinstance(merged, Seq) else [merged]:
+            if not isinstance(base, Map):
+                self.complain(
+                    place, "yaml-merge", "<< takes a mapping or a list of mappings.", "write <<: *name of a mapping"
+                )
+                continue
+            for name, value in base.items():
+                if name not in node:
+                    node[name] = value
+                    node.marks[name] = base.marks[name]
+        node.update(own)
+        node.marks.update(own_marks)
+
+    # -- refusals ---------------------------------------------------------------------------------------------------
+
+    def span(self, mark: Mark | None) -> Span:
+        from matrix.findings import Span
+
+        return Span(self.name, mark.line + 1, mark.column + 1) if mark is not None else Span(self.name)
+
+    def finding(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> Finding:
+        from matrix.findings import Finding
+
+        return Finding(rule=rule, message=message, fix=fix, span=self.span(mark), related=related)
+
+    def complain(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> None:
+        self.findings.append(self.finding(mark, rule, message, fix, related))
+
+    def empty(self) -> _Broken:
+        from matrix.findings import Finding, Span
+
+        message = "the file is empty." if not self.data.strip() else "the file holds only comments."
+        fix = "write the content, or name another file"
+        return _Broken(Finding(rule="yaml-empty", message=message, fix=fix, span=Span(self.name, 1, 1)))
