@@ -132,11 +132,11 @@ def _foreign(event: Event, registry: Registry) -> Decision | None:
     if isinstance(found, Primary | Modifier):
         return None
     if event.action == "unlabeled":
-        return _skip(f"the label {shown(label)} was removed, which is none of a sweep's")
+        return _skip(f"the label {shown(label)} was removed, and it has nothing to do with sweeps")
     if isinstance(found, Refused):
         return _refuse(_why_refused(found))
     near = registry.near(label)
-    return _skip(f"the label {shown(label)} is none of a sweep's{f'; {near}' if near else ''}")
+    return _skip(f"the label {shown(label)} has nothing to do with sweeps{f'; {near}' if near else ''}")
 
 
 def _why_refused(label: Refused) -> str:
