@@ -50,11 +50,24 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def recipe_yaml(data: Any) -> str:
-    """A resolved recipe as YAML, in the order that srtctl keeps: base first, then what the variant adds."""
+    """A resolved recipe as YAML, in the order that srtctl keeps: base first, then what the variant adds.
+
+    Text that another reader could take for a number or a boolean is quoted, so that our own loader reads it back.
+    """
     import yaml
 
-    text: str = yaml.safe_dump(plain(data), sort_keys=False, allow_unicode=True, width=10_000)
-    return text
+    from matrix.config.scalars import meaning
+
+    class Dumper(yaml.SafeDumper):
+        """Quotes what readers disagree about."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        unclear = not isinstance(meaning(value), str)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="'" if unclear else None)
+
+    Dumper.add_representer(str, text)
+    dumped: str = yaml.dump(plain(data), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return dumped
 
 
 def commands_text(point: Point) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
 from matrix.findings import Severity
@@ -33,15 +32,17 @@ def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
             print(f"{severity}: {rule}: {count - MOST_PER_RULE:,} more like these", file=stream)
 
 
-@dataclass(slots=True)
 class Totals:
     """What a list of points adds up to. GPU-hours only of points whose duration is known."""
 
-    points: int = 0
-    nodes: int = 0
-    gpu_hours: float = 0.0
-    untimed: int = 0
-    evals: int = 0
+    __slots__ = ("evals", "gpu_hours", "nodes", "points", "untimed")
+
+    def __init__(self) -> None:
+        self.points = 0
+        self.nodes = 0
+        self.gpu_hours = 0.0
+        self.untimed = 0
+        self.evals = 0
 
     def add(self, point: Point) -> None:
         """Count one point."""

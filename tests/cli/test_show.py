@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import pytest
 
 from matrix.cli import main
 from matrix.cli.main import run
+from matrix.config.source import loads
 
 ROOT = Path(__file__).parents[2]
 KEY = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark"
@@ -125,3 +127,12 @@ def test_commands_need_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert captured.out == ""
     assert "recipe-missing" in captured.err
     assert "--recipes DIR" in captured.err
+
+
+def test_the_recipe_shown_is_one_that_our_loader_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    matrix("show", C16)
+    printed = capsys.readouterr().out
+    shown = textwrap.dedent(printed.split("\n\n", 2)[2])
+    matrix("show", C16, "--format", "json")
+    assert loads(shown.encode(), "shown.yaml").root == json.loads(capsys.readouterr().out)["recipe"]
+    assert "time_limit: '08:00:00'" in shown
