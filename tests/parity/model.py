@@ -6,8 +6,8 @@ is one deliberate difference, and with all of them on it has to make ours. So wh
 
 from __future__ import annotations
 
-import json
 import re
+from json import JSONEncoder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = ["OURS", "THEIRS", "Row", "Switches", "bare", "fields", "marked", "onl
 Row = dict[str, Any]
 
 EVAL_FIELDS: Final = frozenset(("run-eval", "eval-only", "eval-conc", "eval-all-concs", "eval-framework", "eval-suite"))
+NOT_OF_FAMILY: Final = EVAL_FIELDS | {"conc", "exp-name"}
 VENDORS: Final = {
     "kimik3": ("kimi-vendor", "kimi_tool_call_schema_full"),
     "minimaxm3": ("minimax-vendor", "minimax_m3_full"),
@@ -39,9 +40,12 @@ THEIRS: Final = Switches()
 OURS: Final = Switches(*[True] * 4)
 
 
+encode: Final = JSONEncoder(sort_keys=True, check_circular=False).encode
+
+
 def fields(row: Row, without: Iterable[str] = ()) -> str:
     """A row as text, for comparison."""
-    return json.dumps({key: value for key, value in row.items() if key not in without}, sort_keys=True)
+    return encode({key: value for key, value in row.items() if key not in without} if without else row)
 
 
 def bare(rows: Iterable[Row]) -> list[Row]:
@@ -71,7 +75,7 @@ def eligible(row: Row) -> bool:
 
 
 def family(row: Row, switches: Switches) -> str:
-    text = fields(row, {"conc", "exp-name", *EVAL_FIELDS})
+    text = fields(row, NOT_OF_FAMILY)
     return re.sub(r"(CONFIG_FILE=[^\":]+):[^\"]+", r"\1", text) if switches.by_recipe else text
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
 
 ROOT = Path(__file__).parents[2]
-LAW = settings(max_examples=40)
+LAW = settings(max_examples=25)
 """An example is a whole search space, so a few of them see a lot."""
 
 CONCS = st.lists(st.integers(1, 200), min_size=1, max_size=5)
