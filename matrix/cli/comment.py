@@ -10,7 +10,7 @@ import click
 from matrix.cli.simulate import labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from matrix.findings import Finding
     from matrix.plan.event import Event
@@ -47,7 +47,7 @@ def comment(
         message = f"a comment needs a pull request, and the event is a {event.kind}."
         raise click.UsageError(message)
     record = read_plan(path).record
-    findings = [finding for report in reports for finding in _findings(report)]
+    findings = [*_listed(record, path), *(finding for report in reports for finding in _findings(report))]
     text = comment_text(record, findings, _effects(event, labels), url=_run_page(os.environ))
     if dry:
         click.echo(text, nl=False)
@@ -83,16 +83,25 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
 
 
-def _findings(path: str) -> Iterator[Finding]:
-    """The findings of a report as ``--format json`` prints it.
+def _findings(path: str) -> list[Finding]:
+    """The findings of a report as ``--format json`` prints it."""
+    import json
+
+    from matrix.config.source import read_bytes
+
+    try:
+        report = json.loads(read_bytes(path, limit=_MAX_FINDINGS, what="report"))
+    except (ValueError, RecursionError) as error:
+        raise _no_report(path, error) from None
+    return _listed(report, path, needed=True)
+
+
+def _listed(report: Any, path: str, *, needed: bool = False) -> list[Finding]:
+    """The findings that a report or a plan lists.
 
     Raises:
         RefusedError: the file is something else.
     """
-    import json
-
-    from matrix.config.source import read_bytes
-    from matrix.errors import RefusedError
     from matrix.findings import Finding, Severity, Span
 
     def one(record: Any) -> Finding:
@@ -101,8 +110,14 @@ def _findings(path: str) -> Iterator[Finding]:
         return Finding(rule=rule, message=message, fix=fix, span=place, severity=Severity(record["severity"]))
 
     try:
-        found = [one(record) for record in json.loads(read_bytes(path, limit=_MAX_FINDINGS, what="report"))["findings"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = f"this is no report of findings: {type(error).__name__} {error}."
-        raise RefusedError([Finding(rule="comment-findings", message=message, fix=_SHAPE, span=Span(path))]) from None
-    yield from found
+        return [one(record) for record in (report["findings"] if needed else report.get("findings", ()))]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_report(path, error) from None
+
+
+def _no_report(path: str, error: Exception) -> Exception:
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Span
+
+    message = f"this is no report of findings: {type(error).__name__} {error}."
+    return RefusedError([Finding(rule="comment-findings", message=message, fix=_SHAPE, span=Span(path))])

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from matrix.plan.event import Event
     from matrix.plan.labels import Mode, Registry
     from matrix.plan.plan import Plan
+    from matrix.plan.reuse import Reuse
     from matrix.plan.sweep import Sweep
 
 __all__ = ["event_options", "plan_event"]
 
 _TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
+_MOST_FINDINGS: Final = 1000
+"""In plan.json, for the comment on the pull request; all of them are in the log of the job."""
 _ELSEWHERE: Final = {
     "base_ref": "--base-ref", "head_ref": "--head-ref", "base_file": "--base-file", "head_file": "--head-file",
     "base_masters": "--base-config", "worktree": "--worktree", "number": "--pr", "merging": "--merge",
@@ -87,7 +90,12 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
     plan, findings = _selected(event, decision.mode, options) if by_hand else _changed(event, decision.mode, options)
     if errors_of(findings):
         raise RefusedError(findings)
-    sweep = sweep_of(decision, plan)._replace(receipts=receipts)
+    reuse = _reuse(event, plan, registry, environment) if receipts else None
+    if reuse is not None:
+        from matrix.plan.reuse import without_reused
+
+        plan = without_reused(plan, reuse)
+    sweep = sweep_of(decision, plan)._replace(receipts=receipts, reuse=None if reuse is None else reuse.record())
     if sweep.points:
         written = written_of(sweep.record())
         over = [one.finding() for one in measures(written, outputs_of(sweep, "")) if not one.fits]
@@ -113,6 +121,14 @@ def _decided(
     with GitHub(event.repository, environment.get(_TOKEN), api=api) as forge:
         decision, receipts = approve(event, registry, forge, Asking(forge, Given("unknown").subject))
     return decision, tuple(receipt._asdict() for receipt in receipts)
+
+
+def _reuse(event: Event, plan: Plan, registry: Registry, environment: Mapping[str, str]) -> Reuse | None:
+    """What the comments of the pull request let be reused of an earlier sweep."""
+    from matrix.cli.reuse import asked_reuse
+
+    rows = [{"id": point.id, "digest": point.digest} for point in plan.points]
+    return asked_reuse(event.repository, event.number, rows, registry, environment) if rows else None
 
 
 def _changed(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:
@@ -192,13 +208,15 @@ def _write(sweep: Sweep, findings: Sequence[Finding], path: str, environment: Ma
     from matrix.findings import in_order
     from matrix.plan.sweep import outputs_of
     from matrix.report.github import annotation_lines
+    from matrix.report.json import finding_record
     from matrix.report.summary import summary_text
     from matrix.report.text import print_findings
 
+    ordered = in_order(findings)
+    sweep = sweep._replace(findings=tuple(map(finding_record, ordered[:_MOST_FINDINGS])))
     text = sweep.text()
     replace(path, text)
     outputs = "".join(f"{name}={value}\n" for name, value in outputs_of(sweep, text).items())
-    ordered = in_order(findings)
     print_findings(ordered, sys.stderr)
     click.echo(f"{sweep.decision.action}: {sweep.decision.reason}")
     if (file := environment.get("GITHUB_OUTPUT")) is None:

@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     "shard": ("matrix.cli.shard:shard", "The jobs of one shard of a plan."),
     "job": ("matrix.cli.shard:job", "One job of a plan."),
     "workflows": ("matrix.cli.workflows:workflows", "Write the workflows of a repository, and check them."),
+    "reuse": ("matrix.cli.reuse:reuse", "Say what an earlier sweep can stand in for."),
     "comment": ("matrix.cli.comment:comment", "Say on a pull request what its sweep does."),
 }
 

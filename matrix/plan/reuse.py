@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from matrix.plan.approval import Asking
     from matrix.plan.earlier import Earlier
     from matrix.plan.labels import Registry
+    from matrix.plan.plan import Plan
 
-__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse"]
+__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "without_reused"]
 
 COMMAND: Final = "/reuse-sweep-run"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -135,6 +136,19 @@ def find_reuse(
         message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
         raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
     return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points)
+
+
+def without_reused(plan: Plan, reuse: Reuse) -> Plan:
+    """The plan of what still has to run; what is reused is left out, with the run that has its result."""
+    from matrix.plan.plan import LeftOut
+
+    left_out = [
+        LeftOut(name, "reuse", f"run {reuse.run_id} has the result of the same job, {then}")
+        for name, then in reuse.points.items()
+    ]
+    points = tuple(point for point in plan.points if point.id not in reuse.points)
+    reason = plan.reason if points else f"run {reuse.run_id} has the results of all points"
+    return plan._replace(points=points, left_out=(*plan.left_out, *left_out), reason=reason)
 
 
 def _full_label(labels: Iterable[str], registry: Registry) -> None:

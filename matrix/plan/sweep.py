@@ -30,13 +30,16 @@ _FIX: Final = "give the plan.json of this run's planning job"
 class Sweep(NamedTuple):
     """What an event starts. ``plan`` is None where nothing was planned; ``canary`` is one of its points.
 
-    ``receipts``: who set each label that shaped it, as records.
+    As records, ``receipts``: who set each label that shaped it; ``reuse``: what an earlier run stands in for;
+    ``findings``: what was told.
     """
 
     decision: Decision
     plan: Plan | None = None
     canary: Point | None = None
     receipts: tuple[dict[str, Any], ...] = ()
+    reuse: dict[str, Any] | None = None
+    findings: tuple[dict[str, Any], ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -54,6 +57,8 @@ class Sweep(NamedTuple):
             "mode": None if mode is None else mode._asdict(),
             "approval": None if decision.approval is None else decision.approval._asdict(),
             "receipts": list(self.receipts),
+            "reuse": self.reuse,
+            "findings": list(self.findings),
             "canary": None if self.canary is None else self.canary.id,
             "shards": shard_sizes(rest),
             "minutes": {point.id: minutes_of(point) for point in self.points},

@@ -119,7 +119,7 @@ CASES: Final[dict[str, Case]] = {
         event("synchronize", sender="boss"), set_by("tri"), Action.REFUSE, "tri, who set", 5
     ),
     "a push by a stranger": Case(event("synchronize", sender="eve"), id, Action.SKIP, "eve has none", 1),
-    "another label": Case(event(label="docs"), id, Action.SKIP, "none of a sweep's", 0),
+    "another label": Case(event(label="docs"), id, Action.SKIP, "the label docs", 0),
     "no sender": Case(event(sender=""), id, Action.REFUSE, "nobody could tell", 0),
     "a push to main": Case(Event(kind=Kind.PUSH, repository=REPOSITORY), id, Action.SKIP, "never sweeps", 0),
 }
