@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -159,10 +160,16 @@ def jobs(root: Path) -> list[tuple[str, Any]]:
     return found
 
 
+MORE: Final = {
+    "run-sweep.yml plan": {"pull-requests": "read", "actions": "read"},
+    "run-sweep.yml comment": {"pull-requests": "write"},
+}
+"""What a job may do besides reading the repository. The one that writes runs nothing but the comment."""
+
+
 def test_permissions_are_least_and_time_is_bounded(root: Path) -> None:
     for name, job in jobs(root):
-        wanted = {"contents": "read"} | ({"pull-requests": "read"} if name == "run-sweep.yml plan" else {})
-        assert job["permissions"] == wanted, name
+        assert job["permissions"] == {"contents": "read"} | MORE.get(name, {}), name
         assert "secrets" not in job, name
         if "uses" not in job:
             assert 0 < job["timeout-minutes"] <= 7200, name
@@ -185,6 +192,15 @@ def test_no_expression_reaches_a_shell(root: Path) -> None:
             if "$" in step.get("run", ""):
                 for word in re.findall(r"\$[A-Z_]+", step["run"]):
                     assert f'"{word}' in step["run"], f"{name}: {word} is not quoted"
+
+
+def test_every_script_is_one_that_bash_reads(root: Path) -> None:
+    for name, job in jobs(root):
+        for step in job.get("steps", ()):
+            result = subprocess.run(
+                ["bash", "-n"], input=step.get("run", ""), capture_output=True, text=True, check=False
+            )
+            assert result.returncode == 0, f"{name}: {result.stderr}"
 
 
 def test_the_planning_job_knows_no_secret_and_runs_hosted(root: Path) -> None:

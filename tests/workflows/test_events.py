@@ -140,6 +140,33 @@ def test_when_the_canary_runs(outputs: dict[str, str], status: str, runs: bool, 
     assert github.value("run-sweep", "canary", "if", given, status) is runs
 
 
+COMMENTS: Final[tuple[tuple[dict[str, Any], str, str, bool], ...]] = (
+    (labeled(FAST), "run", S, True),
+    (labeled(FAST, "sweep-enabled"), "refuse", F, True),
+    (labeled("agentx-fast", FAST), "refuse", F, True),
+    (labeled(FAST), "skip", S, True),  # nothing to run, or the skip word
+    (pull("closed", FAST), "cancel", S, True),
+    (pull("synchronize", FAST), "skip", S, True),  # set the label again
+    (pull("synchronize", "bug"), "skip", S, False),
+    (pull("synchronize"), "skip", S, False),
+    (labeled("sweeps-enabled", FAST), "skip", S, False),  # must not write over what runs
+    (labeled("bug", FAST), "skip", S, False),
+    (pull("reopened", FAST), "skip", S, False),
+    (labeled(FAST), "", F, False),
+    (labeled(FAST), "run", C, False),
+    (labeled(FAST, head=FORK), "run", S, False),
+    (labeled(FAST, head=None), "skip", S, False),
+)
+
+
+@pytest.mark.parametrize(("payload", "decision", "status", "tells"), COMMENTS)
+def test_when_the_pull_request_is_told(
+    payload: dict[str, Any], decision: str, status: str, tells: bool, github: Evaluator
+) -> None:
+    given = contexts(payload, "pull_request", plan=lying_plan(decision=decision))
+    assert github.value("run-sweep", "comment", "if", given, status) is tells
+
+
 # has-jobs, has-evals, canary, sweep, the run -> do results, do evals get collected?
 COLLECTS: Final = (
     ("true", "true", S, S, S, True, True),
