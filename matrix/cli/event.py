@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["event_options", "plan_event"]
 
-_TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
 _MOST_FINDINGS: Final = 1000
 """In plan.json, for the comment on the pull request; all of them are in the log of the job."""
 _ELSEWHERE: Final = {
@@ -114,11 +113,10 @@ def _decided(
 
     if permission is not None or event.kind is not Kind.PULL_REQUEST:
         return decide(event, registry, Given(permission or "unknown")), ()
-    from matrix.github import API, GitHub
+    from matrix.cli.forge import forge_of
     from matrix.plan.approval import Asking, approve
 
-    api = environment.get("GITHUB_API_URL", API)
-    with GitHub(event.repository, environment.get(_TOKEN), api=api) as forge:
+    with forge_of(event.repository, environment) as forge:
         decision, receipts = approve(event, registry, forge, Asking(forge, Given("unknown").subject))
     return decision, tuple(receipt._asdict() for receipt in receipts)
 
@@ -154,13 +152,16 @@ def _changed(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, t
 def _selected(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of a sweep by hand: what its inputs select of the checkout."""
     from matrix.cli.options import workspace_of
+    from matrix.plan.history import History
     from matrix.plan.selection import plan_selection
 
     inputs = dict(event.inputs)
     ids = tuple(inputs.get("ids", "").replace(",", " ").split())
     request = _request(inputs.get("select", ""))
     workspace = workspace_of(options["masters"], options["runners"], options["recipes"], options["golden"])
-    return plan_selection(workspace, request._replace(ids=(*request.ids, *ids)), mode)
+    plan, findings = plan_selection(workspace, request._replace(ids=(*request.ids, *ids)), mode)
+    with History(".") as history:
+        return plan._replace(head=history.revision("HEAD")), findings
 
 
 def _request(text: str) -> Any:

@@ -43,11 +43,14 @@ def shard(*, path: str, digest: str | None, number: int) -> int:
 @click.option("--checkout", metavar="SHA", help="The commit that is checked out; another one than planned is refused.")
 def job(*, path: str, digest: str | None, name: str, checkout: str | None) -> int:
     """Print runner, digest and time limit of one point; in GitHub Actions as outputs."""
+    from matrix.plan.shards import USUAL_MINUTES
+
     written = _read(path, digest)
     row = written.row(name)
     if checkout is not None:
         _fits(written, checkout)
-    _emit({"runner": row["runner"], "digest": row["digest"], "minutes": str(written.minutes.get(name, 0))}, os.environ)
+    minutes = written.minutes.get(name, USUAL_MINUTES)
+    _emit({"runner": row["runner"], "digest": row["digest"], "minutes": str(minutes)}, os.environ)
     return 0
 
 

@@ -37,7 +37,10 @@ class Given:
         import subprocess
 
         command = ["git", "show", "--no-patch", "--format=%s", f"{sha}^{{commit}}", "--"]
-        result = subprocess.run(command, cwd=self._folder, capture_output=True, check=False)
+        try:
+            result = subprocess.run(command, cwd=self._folder, capture_output=True, check=False)
+        except OSError:  # no git
+            return ""
         return result.stdout.decode("utf-8", "replace").rstrip("\n")
 
 

@@ -119,6 +119,8 @@ def _pull_request(event: Event, registry: Registry, answers: Answers) -> Decisio
     if event.fork:
         where = shown(event.head_repository or "a fork that is gone")
         return _skip(f"the head is in {where}, and a fork's change never reaches our machines")
+    if event.closed:
+        return _skip("the pull request is closed")
     if event.draft:
         return _skip("the pull request is a draft; a sweep waits until it is ready for review")
     chosen = _chosen(event, registry)

@@ -39,6 +39,7 @@ class Event(NamedTuple):
     action: str = ""
     number: int = 0
     draft: bool = False
+    closed: bool = False
     merged: bool = False
     head_sha: str = ""
     head_repository: str | None = None
@@ -144,6 +145,7 @@ class _Reader:
             action=action,
             number=self.number(),
             draft=self.at(bool, "pull_request", "draft"),
+            closed=self.find("pull_request", "state") == "closed",
             merged=self.find("pull_request", "merged") is True,
             head_sha=self.sha("pull_request", "head", "sha"),
             head_repository=None if head is None else self.at(str, "pull_request", "head", "repo", "full_name"),

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
     from matrix.points.point import Point
 
-__all__ = ["MAX_JOBS", "MAX_SHARDS", "Job", "canary_of", "jobs_of", "minutes_of", "shard_sizes", "split"]
+__all__ = [
+    "MAX_JOBS",
+    "MAX_SHARDS",
+    "USUAL_MINUTES",
+    "Job",
+    "canary_of",
+    "jobs_of",
+    "minutes_of",
+    "shard_sizes",
+    "split",
+]
 
 MAX_JOBS: Final = 256
 """Jobs of one matrix; GitHub's limit, hosted and self-hosted alike."""
@@ -32,6 +42,9 @@ _UNKNOWN_MINUTES: Final = 6 * 60
 
 _COLLECT_MINUTES: Final = 30
 """Preparation before, packing and upload after."""
+
+USUAL_MINUTES: Final = _WAIT_MINUTES + _COLLECT_MINUTES + _UNKNOWN_MINUTES
+"""What the job of a point may take whose length nobody stated."""
 
 
 class Job(NamedTuple):
@@ -85,7 +98,8 @@ def split(jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
 
 def minutes_of(point: Point) -> int:
     """How long the job of a point may take: its own time limit, the wait for nodes, preparation and packing."""
-    return _WAIT_MINUTES + _COLLECT_MINUTES + (_limit_minutes(point) or _UNKNOWN_MINUTES)
+    limit = _limit_minutes(point)
+    return USUAL_MINUTES if limit is None else _WAIT_MINUTES + _COLLECT_MINUTES + limit
 
 
 def _limit_minutes(point: Point) -> int | None:

@@ -14,11 +14,11 @@ from matrix.errors import RefusedError
 from matrix.findings import Finding, Span, did_you_mean
 from matrix.plan.decision import Action
 from matrix.plan.document import VERSION, plan_record
+from matrix.plan.plan import Plan
 from matrix.plan.shards import Job, canary_of, minutes_of, shard_sizes
 
 if TYPE_CHECKING:
     from matrix.plan.decision import Decision
-    from matrix.plan.plan import Plan
     from matrix.points.point import Point
 
 __all__ = ["Sweep", "Written", "outputs_of", "outputs_of_written", "read_plan", "sweep_of", "written_of"]
@@ -51,7 +51,7 @@ class Sweep(NamedTuple):
         decision, mode = self.decision, self.decision.mode
         rest = len(self.points) - (self.canary is not None)
         return {
-            **(plan_record(self.plan) if self.plan is not None else {"version": VERSION, "points": []}),
+            **plan_record(Plan() if self.plan is None else self.plan),
             "decision": decision.action.value,
             "reason": decision.reason,
             "mode": None if mode is None else mode._asdict(),
@@ -191,7 +191,9 @@ def written_of(record: Any, path: str = "plan.json") -> Written:
     if not isinstance(points, list) or not all(map(_is_row, points)):
         raise _refuse(path, "plan-points", "its points are not rows with id, runner and digest.")
     rows = {row["id"]: row for row in points}
-    canary = record.get("canary")
+    canary, minutes = record.get("canary"), record.get("minutes", {})
+    if not isinstance(record.get("mode"), dict | None) or not isinstance(canary, str | None) or not _is_timed(minutes):
+        raise _refuse(path, "plan-form", "its mode, canary or minutes are not as a plan has them.")
     if len(rows) != len(points):
         raise _refuse(path, "plan-points", "two of its points have one id.")
     if canary is not None and canary not in rows:
@@ -199,11 +201,17 @@ def written_of(record: Any, path: str = "plan.json") -> Written:
     sizes = shard_sizes(len(rows) - (canary is not None))
     if record.get("shards", sizes) != sizes:
         raise _refuse(path, "plan-shard", f"it counts its shards as {record['shards']}, and they are {sizes}.")
-    return Written(rows, canary, tuple(sizes), record.get("minutes", {}), record)
+    return Written(rows, canary, tuple(sizes), minutes, record)
 
 
 def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("id", "runner", "digest"))
+    if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in ("id", "runner", "digest")):
+        return False
+    return all(isinstance(row.get(key, 0), int) for key in ("node-count", "duration"))
+
+
+def _is_timed(minutes: Any) -> bool:
+    return isinstance(minutes, dict) and all(type(value) is int for value in minutes.values())
 
 
 def _refuse(path: str, rule: str, message: str) -> RefusedError:

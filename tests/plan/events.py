@@ -183,6 +183,8 @@ TABLE: Final = (
     # its end, and what starts nothing
     Row("closed", pull("closed", FAST), "cancel", "was closed", True),
     Row("closed without label", pull("closed"), "cancel", "was closed", True),
+    Row("labeled after the end", labeled(FAST, state="closed"), "skip", "the pull request is closed", True),
+    Row("pushed after the end", pull("synchronize", FAST, state="closed"), "skip", "is closed", True),
     Row("merged", pull("closed", FAST, merged=True), "skip", "its sweep goes on", False),
     Row("reopened", pull("reopened", FAST), "skip", "set the label again", False),
     Row("opened", pull("opened", FAST), "skip", "opened starts nothing", False),

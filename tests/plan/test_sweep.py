@@ -6,15 +6,19 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from matrix.cli.main import matrix, run
 from matrix.errors import RefusedError
 from matrix.plan.claims import Options
 from matrix.plan.labels import load_labels
+from matrix.plan.limits import measures
 from matrix.plan.selection import plan_selection
 from matrix.plan.shards import canary_of
-from matrix.plan.sweep import read_plan
+from matrix.plan.sweep import outputs_of_written, read_plan, written_of
 from matrix.points.request import Request
 from tests.changelog.support import BASE, Repository
 from tests.plan.events import FAST, FULL, TRIMMED, dispatch, labeled, pull
@@ -102,6 +106,16 @@ def test_a_label_becomes_jobs(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None
     assert written.record["head"]["commit"] == head
     assert lab.summary.startswith(f"## Run\n\nlabeled by ada, write: {FAST} at {head[:12]}")
     assert "canary" in lab.summary
+
+
+@pytest.mark.parametrize("labels", [(FAST,), (TRIMMED, FULL), ("bug",), ("evals-only", FULL)])
+def test_plan_json_is_as_its_schema_says(
+    lab: Lab, root: Path, labels: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = json.loads((root / "matrix/schemas/plan.json").read_text(encoding="utf-8"))
+    base, head = changed(lab)
+    lab.plan(request_for(head, base, *labels), monkeypatch)
+    jsonschema.Draft202012Validator(schema).validate(read_plan(str(lab.folder / "plan.json")).record)
 
 
 def test_modes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +215,10 @@ def test_by_hand(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = "alpha--8k1k--tp8--c4, alpha--8k1k--tp8--c64--eval"
     assert lab.plan(dispatch(label=FULL, ids=wanted), monkeypatch) == 0
     assert list(read_plan(str(lab.folder / "plan.json")).rows) == wanted.split(", ")
+    head = lab.repository.git("rev-parse", "HEAD").strip()
+    words = ["job", "--plan", "plan.json", "--id", "alpha--8k1k--tp8--c4", "--checkout"]
+    assert run(matrix, [*words, head], prog="matrix") == 0
+    assert run(matrix, [*words, "f" * 40], prog="matrix") == 1
     assert lab.plan(dispatch(label=TRIMMED, select="--config-keys alpha --no-evals"), monkeypatch) == 0
     assert list(read_plan(str(lab.folder / "plan.json")).rows) == ["alpha--8k1k--tp8--c4"]
 
@@ -287,6 +305,10 @@ def test_limits_of_a_plan(written: Path, capsys: pytest.CaptureFixture[str]) -> 
         (lambda record: record["points"][0].pop("runner"), "plan-points"),
         (lambda record: record.update(canary="other"), "plan-canary"),
         (lambda record: record.update(shards=[9]), "plan-shard"),
+        (lambda record: record.update(minutes={"a": "long"}), "plan-form"),
+        (lambda record: record.update(mode="fast"), "plan-form"),
+        (lambda record: record.update(canary=["a"]), "plan-form"),
+        (lambda record: record["points"][0].update(duration="1h"), "plan-points"),
     ],
 )
 def test_plans_that_are_not_whole(written: Path, change: Any, rule: str) -> None:
@@ -298,6 +320,23 @@ def test_plans_that_are_not_whole(written: Path, change: Any, rule: str) -> None
     written.write_text(json.dumps(record)[:-9], encoding="utf-8")
     with pytest.raises(RefusedError, match="plan-json"):
         read_plan(str(written))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(key=st.sampled_from(["version", "points", "canary", "minutes", "mode", "shards", "decision"]), value=JSON)
+def test_any_value_anywhere_is_read_or_refused(key: str, value: Any) -> None:
+    record = {"version": 1, "points": [{"id": "a", "runner": "r", "digest": "d"}], key: value}
+    try:
+        written = written_of(record)
+    except RefusedError:
+        return
+    assert list(measures(written, outputs_of_written(written)))
 
 
 # -- the canary -------------------------------------------------------------------------------------------------------
