@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["comment"]
 
-_TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
 _MAX_FINDINGS: Final = 32 << 20
 _SHAPE: Final = "give what a command printed with --format json"
 
@@ -63,24 +62,19 @@ def _effects(event: Event, labels: str | None) -> tuple[Effect, ...]:
 
 
 def _put(event: Event, text: str, author: str | None, environment: Mapping[str, str]) -> str:
-    from matrix.github import API, GitHub
-    from matrix.sticky import BOT, Sticky
+    from matrix.cli.forge import forge_of, sticky_of
 
-    run, attempt = (_number(environment.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
-    sticky = Sticky("plan", run, attempt, author or BOT)
-    with GitHub(event.repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL", API)) as forge:
-        return sticky.put(forge, event.number, text)
+    with forge_of(event.repository, environment) as forge:
+        return sticky_of("plan", environment, author).put(forge, event.number, text)
 
 
 def _run_page(environment: Mapping[str, str]) -> str:
     """Where people look at the run; empty outside of GitHub Actions."""
+    from matrix.cli.forge import number_of
+
     server, repository = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
-    run = _number(environment.get("GITHUB_RUN_ID", ""))
+    run = number_of(environment.get("GITHUB_RUN_ID", ""))
     return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else ""
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
 
 
 def _findings(path: str) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""``matrix reuse``: what an earlier sweep would give, asked before anything depends on it."""
+"""``matrix reuse``: what an earlier sweep can stand in for, said when it is asked for."""
 
 from __future__ import annotations
 
@@ -12,37 +12,77 @@ from matrix.cli.simulate import labels_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from matrix.errors import RefusedError
+    from matrix.forge import Forge
     from matrix.plan.labels import Registry
-    from matrix.plan.reuse import Reuse
+    from matrix.plan.reuse import Request, Reuse
 
 __all__ = ["asked_reuse", "reuse"]
 
-_TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
 _WORKFLOW: Final = "run-sweep.yml"
 
 
 @click.command(short_help="Say what an earlier sweep can stand in for.")
-@click.argument("path", metavar="PLAN", type=click.Path())
-@click.option("--number", type=click.IntRange(min=1), required=True, help="The pull request.")
+@click.option("--number", type=click.IntRange(min=1), required=True, metavar="N", help="The pull request.")
+@click.option("--plan", "path", type=click.Path(), help="A plan.json: which of its points it is.")
 @click.option("--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, help="On GitHub.")
 @click.option("--labels", type=click.Path(), help="The label registry.")
-def reuse(*, path: str, number: int, repository: str, labels: str | None) -> int:
-    """Say which points of a plan.json the comments of a pull request let be reused, and from which run.
+@click.option("--reply", is_flag=True, help="Answer in a comment too, updated in place.")
+@click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nobody who may has asked.")
+def reuse(*, number: int, path: str | None, repository: str, labels: str | None, reply: bool, allow_empty: bool) -> int:
+    """Say what the comments of a pull request let be reused, and from which run.
 
     /reuse-sweep-run alone on a line takes the newest full sweep of the pull request's commits, /reuse-sweep-run RUN
     that run. Exit status 1 where it cannot be had, with the cure; 3 where nobody who may has asked.
     """
-    from matrix.plan.reuse import COMMAND
+    from matrix.cli.forge import forge_of
+    from matrix.errors import RefusedError
+    from matrix.plan.approval import Asking
+    from matrix.plan.reuse import COMMAND, find_request
+
+    registry = labels_of(labels)
+    with forge_of(repository, os.environ) as forge:
+        try:
+            request = find_request(forge.comments(number), Asking(forge, str))
+            if request is None:
+                click.echo(f"matrix: nobody with write permission has asked with {COMMAND}", err=True)
+                return 0 if allow_empty else 3
+            lines = _answer(request, number, forge, registry, path)
+        except RefusedError as error:
+            if reply and error.findings[0].rule.startswith("reuse-"):
+                _reply(forge, number, "", error)
+            raise
+        if reply:
+            _reply(forge, number, lines[0], None)
+    for line in lines:
+        click.echo(line)
+    return 0
+
+
+def _answer(request: Request, number: int, forge: Forge, registry: Registry, path: str | None) -> list[str]:
+    """The run, and for a plan what becomes of each of its points."""
+    from matrix.plan.reuse import find_reuse, find_source
+
+    if path is None:
+        run, earlier = find_source(request, number, forge=forge, registry=registry, workflow=_WORKFLOW)
+        kept = len(earlier.results)
+        jobs = "1 job" if kept == 1 else f"{kept:,} jobs"
+        said = f"Run {run.id} at {run.head_sha[:12]} stands in, with what {jobs} left that is still kept. "
+        return [said + "When a label is set, the very same jobs are reused, and the others run."]
     from matrix.plan.sweep import read_plan
 
     rows = read_plan(path).rows
-    found = asked_reuse(repository, number, rows.values(), labels_of(labels), os.environ)
-    if found is None:
-        click.echo(f"matrix: nobody with write permission has asked with {COMMAND}", err=True)
-        return 3
-    for name in rows:
-        click.echo(f"{name}: {f'run {found.run_id}' if name in found.points else 'has to run'}")
-    return 0
+    found = find_reuse(request, rows.values(), number, forge=forge, registry=registry, workflow=_WORKFLOW)
+    said = f"Run {found.run_id} at {found.head_sha[:12]} stands in for {len(found.points):,} of {len(rows):,} points."
+    return [said, *(name for name in rows if name in found.points)]
+
+
+def _reply(forge: Forge, number: int, said: str, refused: RefusedError | None) -> None:
+    from matrix.cli.forge import sticky_of
+    from matrix.report.comment import reuse_text
+
+    text = reuse_text(said, refused.findings if refused is not None else ())
+    sticky_of("reuse", os.environ).put(forge, number, text)
 
 
 def asked_reuse(
@@ -57,11 +97,11 @@ def asked_reuse(
     Raises:
         RefusedError: it cannot be had, or GitHub does not answer.
     """
-    from matrix.github import API, GitHub
+    from matrix.cli.forge import forge_of
     from matrix.plan.approval import Asking
     from matrix.plan.reuse import find_request, find_reuse
 
-    with GitHub(repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL", API)) as forge:
+    with forge_of(repository, environment) as forge:
         request = find_request(forge.comments(number), Asking(forge, str))
         if request is None:
             return None

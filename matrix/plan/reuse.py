@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matrix.plan.labels import Registry
     from matrix.plan.plan import Plan
 
-__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "without_reused"]
+__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "find_source", "without_reused"]
 
 COMMAND: Final = "/reuse-sweep-run"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -101,6 +101,22 @@ def _command(body: str) -> list[str] | None:
     return found
 
 
+def find_source(
+    request: Request, number: int, *, forge: Forge, registry: Registry, workflow: str
+) -> tuple[Run, Earlier]:
+    """The run that a request means, and what it left behind: known as soon as somebody asks, without a plan.
+
+    Raises:
+        RefusedError: there is no such run that could be reused, with the cure.
+        ForgeError: the forge does not answer.
+    """
+    pull = forge.pull(number)
+    _full_label(forge.labels(number), registry)
+    if request.run_id is None:
+        return _newest(pull, forge, workflow)
+    return _named(request.run_id, pull, forge, workflow)
+
+
 def find_reuse(
     request: Request,
     rows: Iterable[Mapping[str, Any]],
@@ -116,12 +132,7 @@ def find_reuse(
         RefusedError: it gives nothing, with the cure.
         ForgeError: the forge does not answer.
     """
-    pull = forge.pull(number)
-    _full_label(forge.labels(number), registry)
-    if request.run_id is None:
-        run, plan = _newest(pull, forge, workflow)
-    else:
-        run, plan = _named(request.run_id, pull, forge, workflow)
+    run, plan = find_source(request, number, forge=forge, registry=registry, workflow=workflow)
     wanted = {row["digest"] for row in rows}
     jobs = {digest: name for digest, name in plan.jobs() if digest in wanted}
     try:

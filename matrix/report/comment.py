@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matrix.plan.event import Event
     from matrix.plan.labels import Registry
 
-__all__ = ["MAX_COMMENT", "Effect", "code", "code_block", "comment_text", "label_effects"]
+__all__ = ["MAX_COMMENT", "Effect", "code", "code_block", "comment_text", "label_effects", "reuse_text"]
 
 MAX_COMMENT: Final = 60_000
 """Bytes. GitHub takes 65,536 characters; the rest is for the mark, and for what counts a letter as two."""
@@ -92,6 +92,13 @@ def comment_text(
     if _bytes(lines) > limit:
         lines = [f"### {_title(record)}", "", f"This is too long for a comment; {link} has it."]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def reuse_text(said: str, findings: Sequence[Finding]) -> str:
+    """The answer to somebody who asked for a reuse: what will be reused, or why nothing can be."""
+    lines = ["### Reuse refused" if findings else "### Reuse", ""]
+    lines += code_block(map(str, findings), _FINDINGS_ROOM, "") if findings else [said]
+    return "\n".join(lines) + "\n"
 
 
 def label_effects(event: Event, registry: Registry) -> tuple[Effect, ...]:

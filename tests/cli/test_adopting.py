@@ -112,6 +112,11 @@ def test_the_table_has_every_rule() -> None:
     assert set(re.findall(r"^\| `(github-[a-z]+)`", PAGE, re.MULTILINE)) == {rule.value for rule in ForgeRule}
 
 
+def test_every_refusal_of_a_reuse_has_its_answer() -> None:
+    text = (ROOT / "matrix" / "plan" / "reuse.py").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(`(reuse-[a-z-]+)`\)", PAGE)) == set(re.findall(r'"(reuse-[a-z-]+)"', text))
+
+
 def test_the_table_of_files_names_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from matrix.skeleton import pieces
 

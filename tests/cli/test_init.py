@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FILES: Final = {
     ".github/workflows/benchmark.yml",
     ".github/workflows/pull-request.yml",
+    ".github/workflows/reuse.yml",
     ".github/workflows/run-sweep.yml",
     ".github/workflows/sweep-shard.yml",
     ".pre-commit-config.yaml",

@@ -155,17 +155,38 @@ def test_a_reuse_that_cannot_be_had_is_refused_with_its_cure(site: Site) -> None
 @pytest.mark.usefixtures("clone")
 def test_asked_before_anything_depends_on_it(site: Site) -> None:
     swept(site, planned(), IDS[0])
-    words = ("reuse", "../plan.json", "--number", "77", "--repository", REPOSITORY)
+    words = ("reuse", "--number", "77", "--repository", REPOSITORY)
     nobody = cli(*words)
     assert (nobody.status, nobody.out) == (3, "")
+    assert cli(*words, "--allow-empty").status == 0
     site.comment("ada", "/reuse-sweep-run")
     found = cli(*words)
     assert found.status == 0
-    assert found.out.splitlines() == [f"{IDS[0]}: run 1001", f"{IDS[1]}: has to run", f"{IDS[2]}: has to run"]
+    assert found.out.startswith(f"Run 1001 at {site.head[:12]} stands in, with what 1 job left")
+    of_a_plan = cli(*words, "--plan", "../plan.json")
+    assert of_a_plan.out.splitlines() == [f"Run 1001 at {site.head[:12]} stands in for 1 of 3 points.", IDS[0]]
     site.labels.clear()
     refused = cli(*words)
     assert refused.status == 1
     assert "reuse-label: no label asks for a full sweep" in refused.err
+
+
+@pytest.mark.usefixtures("clone")
+def test_the_answer_is_a_comment_that_is_updated_in_place(site: Site) -> None:
+    swept(site, planned(), *IDS)
+    words = ("reuse", "--number", "77", "--repository", REPOSITORY, "--reply")
+    site.comment("mallory", "/reuse-sweep-run", "NONE")
+    assert cli(*words, "--allow-empty").status == 0
+    assert len(site.comments) == 1
+    site.comment("ada", "/reuse-sweep-run 4")
+    assert cli(*words).status == 1
+    assert "### Reuse refused" in site.comments[-1]["body"]
+    assert "there is no run 4" in site.comments[-1]["body"]
+    site.comment("ada", "/reuse-sweep-run")
+    assert cli(*words).status == 0
+    answers = [one["body"] for one in site.comments if one["user"]["login"] == site.me]
+    assert len(answers) == 1
+    assert "### Reuse\n\nRun 1001" in answers[0]
 
 
 @pytest.mark.usefixtures("clone")

@@ -51,11 +51,11 @@ def test_ours_are_as_their_templates_have_them(
 
 def test_written_once_they_are_right(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert workflows("check") == 1
-    assert capsys.readouterr().err.count("workflow-drift: this workflow is missing. fix: matrix workflows write") == 4
+    assert capsys.readouterr().err.count("workflow-drift: this workflow is missing. fix: matrix workflows write") == 5
     assert workflows("write") == 0
     assert workflows("check") == 0
     names = sorted(path.name for path in (lab / ".github/workflows").iterdir())
-    assert names == ["benchmark.yml", "pull-request.yml", "run-sweep.yml", "sweep-shard.yml"]
+    assert names == ["benchmark.yml", "pull-request.yml", "reuse.yml", "run-sweep.yml", "sweep-shard.yml"]
     assert "matrix-runner==" in (lab / ".github/workflows/benchmark.yml").read_text(encoding="utf-8")
     before = (lab / ".github/workflows/benchmark.yml").stat().st_mtime_ns
     assert workflows("write") == 0
@@ -163,8 +163,9 @@ def jobs(root: Path) -> list[tuple[str, Any]]:
 MORE: Final = {
     "run-sweep.yml plan": {"pull-requests": "read", "actions": "read"},
     "run-sweep.yml comment": {"pull-requests": "write"},
+    "reuse.yml answer": {"pull-requests": "write", "actions": "read"},
 }
-"""What a job may do besides reading the repository. The one that writes runs nothing but the comment."""
+"""What a job may do besides reading the repository. Those that write run nothing but the comment."""
 
 
 def test_permissions_are_least_and_time_is_bounded(root: Path) -> None:
