@@ -68,8 +68,8 @@ LIMITS: Final = (
 _BOUNDS: Final = {limit.name: limit for limit in LIMITS}
 _ID: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
 _JOBS_OF_A_SHARD: Final = 1
-_JOBS_BESIDE: Final = 3
-"""Planning and the two collectors."""
+_JOBS_BESIDE: Final = 4
+"""Planning, the comment, and the two collectors."""
 
 
 class Measure(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from matrix.config.source import Map, Seq, load
+from matrix.config.source import Map, Seq, UnclearError, load
 from matrix.findings import Finding
 from matrix.plan.limits import MAX_EXPRESSION, MAX_WORKFLOW_FILE
 
@@ -33,12 +33,17 @@ _LISTED: Final = re.compile(rf"contains\(\s*fromjson\(\s*'(\[[^']*\])'\s*\)\s*,\
 
 
 def lint(path: str, registry: Registry) -> Iterator[Finding]:
-    """The findings in one workflow file.
+    """The findings in one workflow file. Values that only this project finds unclear are let pass: it may be foreign.
 
     Raises:
         RefusedError: it is no YAML.
     """
-    document = load(path, what="workflow")
+    try:
+        document = load(path, what="workflow")
+    except UnclearError as unclear:
+        if unclear.document is None:
+            raise
+        document = unclear.document
     if len(document.data) > MAX_WORKFLOW_FILE:
         message = f"this file has {len(document.data):,} bytes. GitHub starts none above {MAX_WORKFLOW_FILE:,}."
         yield Finding(rule="workflow-size", message=message, fix="split it", span=document.span())

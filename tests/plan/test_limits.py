@@ -88,7 +88,7 @@ def test_plans_that_fit(count: int) -> None:
     found = measured(written(count))
     assert not [name for name, one in found.items() if not one.fits and one.limit.hard]
     assert found["jobs of one matrix"].value == max(shard_sizes(count), default=0)
-    assert found["check runs of the commit"].value == count + len(shard_sizes(count)) + 3
+    assert found["check runs of the commit"].value == count + len(shard_sizes(count)) + 4
 
 
 def test_every_limit_is_measured(root: Path) -> None:

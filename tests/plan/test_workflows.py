@@ -261,6 +261,7 @@ HARMLESS: Final = {
     "labels of others": "    if: github.event.label.name == 'documentation'",
     "ours": "    if: github.event.label.name == 'All-Evals'",
     "part of a name": "    if: contains(github.event.label.name, 'sweep')",
+    "unclear elsewhere": "    env: {a: yes, b: 3.10, c: 010}",
 }
 
 
