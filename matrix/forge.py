@@ -54,8 +54,8 @@ class ForgeError(RefusedError):
 class Permission(StrEnum):
     """What somebody may do in a repository, weakest first. Triage may set labels and may not push.
 
-    >>> Permission.TRIAGE.may_write, Permission.MAINTAIN.may_write
-    (False, True)
+    >>> Permission.ADMIN.covers(Permission.WRITE), Permission.TRIAGE.covers(Permission.WRITE)
+    (True, False)
     """
 
     NONE = "none"
@@ -69,11 +69,6 @@ class Permission(StrEnum):
         """Whether it is enough where another one is wanted."""
         order = list(Permission)
         return order.index(self) >= order.index(wanted)
-
-    @property
-    def may_write(self) -> bool:
-        """Whether they may push."""
-        return self.covers(Permission.WRITE)
 
 
 class PullRequest(NamedTuple):

@@ -137,8 +137,9 @@ class GitHub:
         if coarse not in _COARSE:
             raise odd_answer(found.where, _PERMISSION, coarse)
         role = found.text("role_name") if found.has("role_name") else coarse
-        fine = Permission(role) if role in tuple(Permission) else None
-        return fine if fine is not None and fine.may_write == Permission(coarse).may_write else Permission(coarse)
+        plain = Permission(coarse)
+        fine = Permission(role) if role in tuple(Permission) else plain
+        return fine if fine.covers(Permission.WRITE) == plain.covers(Permission.WRITE) else plain
 
     def changed_files(self, pull: PullRequest) -> ChangedFiles:
         """What a pull request touches."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matrix.findings import Finding
 from matrix.plan.decision import Action, Decision, decide
 from matrix.plan.event import Kind, shown
-from matrix.plan.labels import Modifier, Permission, Primary
+from matrix.plan.labels import Modifier, Primary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from matrix.forge import Forge, Labelling, PullRequest
+    from matrix.forge import Forge, Labelling, Permission, PullRequest
     from matrix.plan.event import Event
     from matrix.plan.labels import Registry
 
@@ -40,7 +40,7 @@ class Asking:
         if not login:
             return None
         if login not in self._known:
-            self._known[login] = Permission(self._forge.permission(login).value)
+            self._known[login] = self._forge.permission(login)
         return self._known[login]
 
     def subject(self, sha: str) -> str:

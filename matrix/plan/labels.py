@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from matrix.config.source import Map, load
 from matrix.errors import RefusedError
 from matrix.findings import Finding, did_you_mean
+from matrix.forge import Permission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,26 +25,6 @@ __all__ = ["Effect", "Mode", "Modifier", "Permission", "Primary", "Refused", "Re
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/:-]{0,49}\Z")
 """GitHub allows 50 characters. Quotes are left out: names stand in workflow expressions."""
-
-
-class Permission(StrEnum):
-    """What somebody may do in a repository, weakest first. Triage may set labels and may not push."""
-
-    NONE = "none"
-    READ = "read"
-    TRIAGE = "triage"
-    WRITE = "write"
-    MAINTAIN = "maintain"
-    ADMIN = "admin"
-
-    def covers(self, wanted: Permission) -> bool:
-        """Whether it is enough where another one is wanted.
-
-        >>> Permission.ADMIN.covers(Permission.WRITE), Permission.TRIAGE.covers(Permission.WRITE)
-        (True, False)
-        """
-        order = list(Permission)
-        return order.index(self) >= order.index(wanted)
 
 
 class Effect(StrEnum):
