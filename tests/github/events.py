@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from matrix.plan.event import Event, Kind
 from matrix.plan.labels import load_labels
@@ -19,6 +19,25 @@ FULL: Final = "full-sweep-enabled"
 
 def registry() -> Registry:
     return load_labels(str(ROOT / "configs" / "labels.yaml"))
+
+
+def payload(head: str = HEAD, base: str = "b" * 40, label: str = FULL) -> dict[str, Any]:
+    """What GitHub sends when Ada sets a label."""
+    return {
+        "action": "labeled",
+        "number": 77,
+        "label": {"name": label},
+        "sender": {"login": "ada"},
+        "repository": {"full_name": REPOSITORY},
+        "pull_request": {
+            "number": 77,
+            "draft": False,
+            "merged": False,
+            "labels": [{"name": label}],
+            "head": {"sha": head, "repo": {"full_name": REPOSITORY}},
+            "base": {"sha": base},
+        },
+    }
 
 
 def event(action: str = "labeled", label: str | None = FULL, *, sender: str = "ada", sha: str = HEAD) -> Event:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -11,7 +11,7 @@ from matrix.cli.comment import comment
 from matrix.cli.main import run
 from matrix.findings import Finding, Span
 from matrix.report.json import finding_record
-from tests.github.events import HEAD, ROOT
+from tests.github.events import ROOT, payload
 from tests.github.server import REPOSITORY, Server, Site, error
 from tests.github.test_comment import plan
 
@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LABELS: Final = str(ROOT / "configs" / "labels.yaml")
-PULL: Final[dict[str, Any]] = {
-    "action": "labeled",
-    "number": 77,
-    "label": {"name": "full-sweep-enabled"},
-    "sender": {"login": "ada"},
-    "repository": {"full_name": REPOSITORY},
-    "pull_request": {
-        "number": 77,
-        "draft": False,
-        "merged": False,
-        "labels": [{"name": "full-sweep-enabled"}],
-        "head": {"sha": HEAD, "repo": {"full_name": REPOSITORY}},
-        "base": {"sha": "b" * 40},
-    },
-}
 
 
 @pytest.fixture
@@ -46,7 +31,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Pa
     monkeypatch.setenv("GITHUB_RUN_ID", "1001")
     monkeypatch.setenv("GITHUB_RUN_ATTEMPT", "2")
     (tmp_path / "plan.json").write_text(json.dumps(plan()), encoding="utf-8")
-    (tmp_path / "event.json").write_text(json.dumps(PULL), encoding="utf-8")
+    (tmp_path / "event.json").write_text(json.dumps(payload()), encoding="utf-8")
     found = [finding_record(Finding(rule="r", message="m @ada", fix="f", span=Span("a.yaml", 1, 2)))]
     (tmp_path / "findings.json").write_text(json.dumps({"findings": found}), encoding="utf-8")
     return tmp_path

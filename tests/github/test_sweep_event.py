@@ -10,6 +10,7 @@ import pytest
 
 from tests.changelog.support import Repository
 from tests.cli.support import cli
+from tests.github.events import payload
 from tests.github.server import REPOSITORY, Server, Site, error
 from tests.github.test_reuse import result
 
@@ -53,22 +54,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server, site:
 
 def event(clone: Repository, site: Site) -> None:
     """The event file of the label, as of the head that the site has now."""
-    payload = {
-        "action": "labeled",
-        "number": 77,
-        "label": {"name": LABEL},
-        "sender": {"login": "ada"},
-        "repository": {"full_name": REPOSITORY},
-        "pull_request": {
-            "number": 77,
-            "draft": False,
-            "merged": False,
-            "labels": [{"name": LABEL}],
-            "head": {"sha": site.head, "repo": {"full_name": REPOSITORY}},
-            "base": {"sha": site.base},
-        },
-    }
-    (clone.folder.parent / "event.json").write_text(json.dumps(payload), encoding="utf-8")
+    (clone.folder.parent / "event.json").write_text(json.dumps(payload(site.head, site.base, LABEL)), encoding="utf-8")
 
 
 def planned(status: int = 0) -> dict[str, Any]:
