@@ -33,7 +33,9 @@ _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-_MAYBE_NOT_A_STRING: Final = frozenset("0123456789+-.~nNtTfFyYoO")
+_LETTERS: Final = frozenset("nNtTfFyYoO")
+_MAYBE_NOT_A_STRING: Final = _LETTERS | frozenset("0123456789+-.~")
+_UNCLEAR_WORDS: Final = frozenset(("on", "off", "yes", "no"))
 _CORE_TAG: Final = "tag:yaml.org,2002:"
 _CONTAINER_TAGS: Final = (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!")
 _TAGGED: Final[dict[str, type]] = {"int": int, "float": WrittenFloat, "bool": bool, "null": type(None)}
@@ -230,6 +232,8 @@ class _Reader:
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]
+        if text[0] in _LETTERS and text.casefold() not in _UNCLEAR_WORDS:
+            return text
         if text.isascii():
             whole, dot, decimals = text.partition(".")
             if whole.isdigit() and len(text) <= _MAX_DIGITS:
@@ -272,7 +276,7 @@ class _Reader:
         """A plain key that may not be a string. ``on`` and its like stay strings: workflows are made of them."""
         if text == "<<":
             return _MERGE
-        if text.casefold() in ("on", "off", "yes", "no"):
+        if text.casefold() in _UNCLEAR_WORDS:
             return text
         value = self.resolve(text, mark)
         if value is _UNRESOLVED or isinstance(value, str) or (self.integer_keys and type(value) is int):
