@@ -1,0 +1,1 @@
+"""Speed and memory against the budgets, as ratios that are measured side by side in one run."""

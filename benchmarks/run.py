@@ -1,0 +1,159 @@
+"""`make bench`: each budget of the design as one line, its ratio measured side by side.
+
+make bench                                    everything but the peer
+make bench ARGS="--peer 'python gen.py ...'"  against InferenceX's generator, started in the folder of the masters
+make bench ARGS="--only expand --rounds 25"   one of them, more exactly
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.inputs import ROOT, changelog, masters, synthetic
+from benchmarks.measure import Command, Pair, pair, run
+
+FLOOR: Final = """\
+import sys, yaml
+for name in sys.argv[1:]:
+    with open(name, "rb") as stream:
+        for _ in yaml.parse(stream, Loader=yaml.CSafeLoader):
+            pass
+"""
+"""A process that does nothing but start and read the same bytes through libyaml's events."""
+
+VALIDATE: Final = "from matrix.cli.changelog import validate_main; validate_main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How it is measured. ``points``: the two sizes whose time is compared."""
+
+    rounds: int
+    points: tuple[int, int]
+    peer: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One measured figure against its budget; ``budget`` None is for the record alone."""
+
+    what: str
+    figure: float
+    unit: str
+    budget: float | None
+    detail: str
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        if self.budget is None:
+            verdict, bound = "", ""
+        else:
+            met = self.figure >= self.budget if self.at_least else self.figure <= self.budget
+            verdict, bound = "ok" if met else "OVER", f"{'>=' if self.at_least else '<='} {self.budget:g}"
+        return f"{self.what:<44} {self.figure:>8.2f} {self.unit:<4} {bound:<8} {verdict:<5} {self.detail}"
+
+
+def expand(options: Options, folder: Path) -> Iterator[Line]:
+    """Budget 1: `expand` against the floor, in each format for programs."""
+    found = masters(folder)
+    floor = python("-c", FLOOR, *map(str, (*found.configs, found.runners)))
+    for style in ("json", "jsonl", "ids"):
+        both = pair(python("-m", "matrix", "expand", *found.options, "--format", style), floor, options.rounds)
+        yield ratio(f"expand --format {style} / floor", both, 2.0, found.about)
+
+
+def peer(options: Options, folder: Path) -> Iterator[Line]:
+    """Budget 2: `expand` against the peer's generator, which the user names."""
+    if options.peer is None:
+        yield Line(
+            what="expand against the peer: name it with --peer", figure=0, unit="", budget=None, detail="not run"
+        )
+        return
+    found = masters(folder)
+    other = Command(words=tuple(shlex.split(options.peer)), folder=found.configs[0].parent)
+    both = pair(
+        other, python("-m", "matrix", "expand", *found.options, "--format", "json"), max(3, options.rounds // 3)
+    )
+    detail = f"{both.ours.seconds:.2f} s against {both.other.seconds:.2f} s"
+    yield Line(what="peer / expand, time", figure=both.ratio, unit="x", budget=8, detail=detail, at_least=True)
+    detail = f"{both.other.mebibytes:.0f} MiB against {both.ours.mebibytes:.0f} MiB"
+    share = both.other.mebibytes / both.ours.mebibytes
+    yield Line(what="expand / peer, peak memory", figure=share, unit="x", budget=0.5, detail=detail)
+
+
+def stream(options: Options, folder: Path) -> Iterator[Line]:
+    """Budget 3: time linear in the points, memory flat."""
+    small, large = options.points
+    runs = []
+    for points in (small, large):
+        found = synthetic(folder, points)
+        runs.append(run(python("-m", "matrix", "expand", *found.options, "--format", "jsonl")))
+    growth = (runs[1].seconds / large) / (runs[0].seconds / small)
+    detail = f"{runs[0].seconds:.1f} s for {small:,}, {runs[1].seconds:.1f} s for {large:,}"
+    yield Line(what="time a point, large / small", figure=growth, unit="x", budget=1.2, detail=detail)
+    detail = f"{runs[0].mebibytes:.0f} MiB for {small:,}"
+    yield Line(what=f"peak memory of {large:,} points", figure=runs[1].mebibytes, unit="MiB", budget=300, detail=detail)
+
+
+def log(options: Options, folder: Path) -> Iterator[Line]:
+    """Budget 4: `validate_perf_changelog` against the floor."""
+    files = changelog(folder)
+    if files is None:
+        yield Line(what="validate_perf_changelog: no log to read", figure=0, unit="", budget=None, detail="not run")
+        return
+    base, head = files
+    ours = python("-c", VALIDATE, "--bytes-only", "--base-file", str(base), "--head-file", str(head), statuses=(0, 1))
+    both = pair(ours, python("-c", FLOOR, str(head)), options.rounds)
+    lines = head.read_bytes().count(b"\n")
+    yield ratio("validate_perf_changelog / floor", both, 2.0, f"{lines:,} lines")
+
+
+def help_text(options: Options, _: Path) -> Iterator[Line]:
+    """Budget 5: `--help` against importing click."""
+    both = pair(python("-m", "matrix", "--help"), python("-c", "import click"), options.rounds)
+    yield ratio("matrix --help / import click", both, 1.5, "")
+
+
+MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
+    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text,
+}  # fmt: skip
+
+
+def python(*words: str, statuses: tuple[int, ...] = (0,)) -> Command:
+    """A process of this interpreter in the root of the checkout."""
+    return Command(words=(sys.executable, *words), folder=ROOT, statuses=statuses)
+
+
+def ratio(what: str, both: Pair, budget: float, about: str) -> Line:
+    """The median ratio of a pair as a line."""
+    detail = f"{both.ours.seconds * 1000:.0f} ms / {both.other.seconds * 1000:.0f} ms, {both.rounds} pairs"
+    return Line(what=what, figure=both.ratio, unit="x", budget=budget, detail=f"{detail}; {about}" if about else detail)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; the exit status says that it ran, not that a budget is met."""
+    parser = argparse.ArgumentParser(description="Measure speed and memory against the budgets.")
+    parser.add_argument("--only", choices=MEASURES, action="append", help="one of them; repeat for several")
+    parser.add_argument("--rounds", type=int, default=15, help="counted pairs of each comparison (default 15)")
+    parser.add_argument("--points", type=int, nargs=2, default=(100_000, 1_000_000), metavar=("SMALL", "LARGE"))
+    parser.add_argument("--peer", help="the command of InferenceX's generator, in the folder of the masters")
+    given = parser.parse_args(arguments)
+    options = Options(rounds=given.rounds, points=tuple(given.points), peer=given.peer)
+    for name in given.only or MEASURES:
+        with tempfile.TemporaryDirectory() as folder:
+            for line in MEASURES[name](options, Path(folder)):
+                print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
