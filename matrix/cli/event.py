@@ -86,7 +86,11 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
     if decision.action is not Action.RUN or decision.mode is None:
         return sweep_of(decision), ()
     by_hand = event.kind is Kind.DISPATCH
-    plan, findings = _selected(event, decision.mode, options) if by_hand else _changed(event, decision.mode, options)
+    asked = environment if receipts else None
+    if by_hand:
+        plan, findings = _selected(event, decision.mode, options)
+    else:
+        plan, findings = _changed(event, decision.mode, options, asked)
     if errors_of(findings):
         raise RefusedError(findings)
     reuse = _reuse(event, plan, registry, environment) if receipts else None
@@ -129,8 +133,13 @@ def _reuse(event: Event, plan: Plan, registry: Registry, environment: Mapping[st
     return asked_reuse(event.repository, event.number, rows, registry, environment) if rows else None
 
 
-def _changed(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:
-    """The plan of a pull request: from where its branch began to the commit that was approved."""
+def _changed(
+    event: Event, mode: Mode, options: dict[str, Any], asked: Mapping[str, str] | None
+) -> tuple[Plan, tuple[Finding, ...]]:
+    """The plan of a pull request: from where its branch began to the commit that was approved.
+
+    ``asked`` is the environment where GitHub may be asked, too, whether the log is the same.
+    """
     from matrix.cli.changelog import judge, revisions_of
     from matrix.errors import RefusedError
     from matrix.plan.history import History
@@ -140,13 +149,35 @@ def _changed(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, t
         tip = history.revision(event.base_sha) if event.base_sha else history.default_branch()
         base = history.merge_base(tip, head)
     settings = {**options, "base_ref": base.commit, "head_ref": head.commit, "number": event.number}
-    findings, _, plan = judge(revisions_of(settings), settings, mode.options)
+    revisions = revisions_of(settings)
+    if asked is not None and revisions.base == revisions.head:
+        _prove_unchanged(event, revisions.head_name, asked)
+    findings, _, plan = judge(revisions, settings, mode.options)
     if plan is None and not findings:
         message = "no master config is there to plan with; name one with --config."
         raise click.UsageError(message)
     if plan is None:
         raise RefusedError(findings)
     return plan, tuple(findings)
+
+
+def _prove_unchanged(event: Event, log: str, environment: Mapping[str, str]) -> None:
+    """Git sees no change of the log. Where GitHub sees one, two different things were compared.
+
+    Raises:
+        RefusedError: they disagree, or GitHub does not answer: "no change" is never said on doubt.
+    """
+    from matrix.cli.forge import forge_of
+    from matrix.errors import RefusedError
+    from matrix.findings import Finding, Span
+    from matrix.plan.touched import touched_paths
+
+    with forge_of(event.repository, environment) as forge:
+        touched = touched_paths(forge, event.number)
+    if log in touched:
+        message = f"pull request {event.number} changes this file, and git sees no change of it between base and head."
+        fix = "check that the clone has the base and the head of the pull request, then set the label again"
+        raise RefusedError([Finding(rule="touched-log", message=message, fix=fix, span=Span(log))])
 
 
 def _selected(event: Event, mode: Mode, options: dict[str, Any]) -> tuple[Plan, tuple[Finding, ...]]:

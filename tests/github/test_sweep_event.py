@@ -175,6 +175,24 @@ def test_the_answer_is_a_comment_that_is_updated_in_place(site: Site) -> None:
     assert "### Reuse\n\nRun 1001" in answers[0]
 
 
+def test_an_unchanged_log_is_believed_only_where_github_agrees(clone: Repository, site: Site) -> None:
+    clone.git("revert", "--no-edit", "HEAD")
+    site.head = clone.git("rev-parse", "HEAD").strip()
+    event(clone, site)
+    site.files[:] = [f"docs/{number}.md" for number in range(412)]
+    plan = planned()
+    assert plan["decision"] == "skip"
+    assert "no entry was added" in plan["reason"]
+    site.files[350] = "perf-changelog.yaml"
+    plan = planned(status=1)
+    assert [finding["rule"] for finding in plan["findings"]] == ["touched-log"]
+    site.changed_files = 413  # one is not listed: git is asked what the pull request touches
+    assert planned()["decision"] == "skip"
+    # The first answer is for the approval, the second for this.
+    site.plant("pulls/77$", lambda _: None, error(403, "Resource not accessible by integration"))
+    assert planned(status=1)["findings"][0]["rule"] == "github-permission"
+
+
 @pytest.mark.usefixtures("clone")
 def test_without_an_answer_nothing_runs(site: Site) -> None:
     site.plant("permission", error(403, "Resource not accessible by integration"))
