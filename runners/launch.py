@@ -24,7 +24,7 @@ from runners.prepare import Prepared, Wishes, prepare
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, Receipt, Step, now, read_receipt
 from runners.resolved import WORKSPACE
-from runners.results import Places, collect, pack_logs
+from runners.results import Kind, Places, clear_leftovers, collect, kinds_of, pack_logs
 from runners.slurm import SlurmError
 from runners.verdict import Outcome
 from runners.workspace import JobFolder, write_atomic
@@ -205,6 +205,8 @@ def finish(
     except OSError as error:
         logs = None
         found.findings.append(_finding("result-logs", f"the logs cannot be packed: {error}.", flight.output))
+    if Kind.EVAL in kinds_of(flight.row):
+        clear_leftovers(places.workspace, flight.output)
     success = verdict.passed and found.verified and not _signal_status(exit_status)
     why = verdict.why
     if verdict.passed and not found.verified:

@@ -6,6 +6,7 @@ import os
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matrix import __version__
@@ -16,7 +17,7 @@ from runners.jobenv import base_environment, point_environment
 from runners.pin import read_pin, require
 from runners.receipt import Receipt, Step, now
 from runners.resolved import Resolved, client_scripts, images_of, resolve
-from runners.results import Kind, kinds_of
+from runners.results import Kind, kinds_of, leftovers
 from runners.series import load_series, pin_findings
 from runners.workspace import (
     JobFolder,
@@ -31,7 +32,6 @@ from runners.workspace import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from runners.profile import Profile
     from runners.target import Target
@@ -228,13 +228,19 @@ def host_faults(profile: Profile, document: Mapping[str, Any], row: Mapping[str,
             if not (profile.workspace / script).is_file():
                 message = f"the workspace has no {script}, and the job starts it."
                 yield _fault("host-client", message, "check out a commit that has it", profile.workspace)
+        if Kind.EVAL in kinds and (stale := leftovers(profile.workspace)):
+            shown = ", ".join(path.name for path in stale[:5])
+            message = (
+                f"another evaluation has left {shown} in the workspace, or is at work there; this one would take it."
+            )
+            yield _fault("host-leftovers", message, "wait for it, or move the files away", profile.workspace)
     alias = str((document.get("model") or {}).get("path", ""))
     if alias and not alias.startswith("hf:"):
-        path = profile.models.get(alias)
-        if path is None and not alias.startswith("/"):
+        path = profile.models.get(alias, Path(alias) if alias.startswith("/") else None)
+        if path is None:
             message = f"the profile has no folder for the model {alias}."
             yield _fault("host-model", message, f"add it under models: in {profile.source}", profile.source)
-        elif path is not None and not path.is_dir():
+        elif not path.is_dir():
             yield _fault("host-model", f"the folder of the model {alias} is not there.", "copy the model there", path)
     nearest = next((folder for folder in (profile.outputs, *profile.outputs.parents) if folder.exists()), None)
     if nearest is None or not os.access(nearest, os.W_OK | os.X_OK):

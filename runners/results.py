@@ -23,9 +23,10 @@ from runners.workspace import beside
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Collected", "Kept", "Kind", "Places", "collect", "kinds_of", "pack_logs"]
+__all__ = ["Collected", "Kept", "Kind", "Places", "clear_leftovers", "collect", "kinds_of", "leftovers", "pack_logs"]
 
 _LOGS: Final = "server-logs.tar.gz"
+_EVAL_FILES: Final = ("results*.json", "sample*.jsonl", "meta_env.json")
 _TOLERANCE: Final = 0.02
 """Of a golden length, relative: a forced length is drawn at random, request by request."""
 
@@ -247,6 +248,19 @@ def _kept(path: Path) -> Kept:
         while block := stream.read(2**20):
             digest.update(block)
     return Kept(name=path.name, size=path.stat().st_size, sha256=digest.hexdigest())
+
+
+def leftovers(workspace: Path) -> list[Path]:
+    """Files in the workspace that an evaluation would take for its own: it writes there and copies by name."""
+    return sorted(path for pattern in _EVAL_FILES for path in workspace.glob(pattern) if path.is_file())
+
+
+def clear_leftovers(workspace: Path, output: Path) -> None:
+    """Take out of the workspace what an evaluation has copied from there, byte by byte, into its job's logs."""
+    for path in leftovers(workspace):
+        copied = output / "logs" / "eval_results" / path.name
+        if copied.is_file() and copied.read_bytes() == path.read_bytes():
+            path.unlink(missing_ok=True)
 
 
 def pack_logs(output: Path, into: Path) -> Kept | None:

@@ -17,6 +17,7 @@ from runners.job import JobState
 from runners.launch import Flight, begin, finish, left_behind, own_folder
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, read_receipt
+from runners.results import Kind, kinds_of
 from runners.verdict import Outcome, Verdict
 from runners.watch import End, Live, Watch
 
@@ -170,6 +171,9 @@ class _Sweeping:
         for entry in self._waiting():
             if self.stopped or self.run.clock.received is not None or len(self._flying()) >= self.most:
                 return
+            if _evaluates(entry) and any(_evaluates(other) for other in self._flying()):
+                # Evaluations write into the workspace by fixed names, so two would take each other's results.
+                continue
             self._start(entry)
             self.show(self.entries)
             if self.run.clock.now() >= self.watch.due:
@@ -243,3 +247,7 @@ class _Sweeping:
             assert entry.flight is not None  # noqa: S101 - it flies
             why = f"job {entry.flight.job} was told to end and had not when the wait for it ended"
             self._end(entry, Verdict(outcome=Outcome.CANCELLED, why=why), None)
+
+
+def _evaluates(entry: Entry) -> bool:
+    return Kind.EVAL in kinds_of(entry.target.row)

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from matrix.config.source import read_bytes
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span, did_you_mean, errors_of
+from matrix.points.evals import EvalMode
 from matrix.points.lookup import find_point
+from matrix.points.pipeline import expand
+from matrix.points.request import Filters, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +54,8 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
         RefusedError: there is no such point, or its config or recipe has a fault.
     """
     point, findings = find_point(name, workspace.configs, workspace.facts, workspace.policy)
+    if row is not None and point.eval_only and point.digest != row.get("digest"):
+        point = _evaluated_as(point, row, workspace)
     deployment = point.deployment
     recipe = deployment.eval_recipe if point.eval_only else deployment.recipe
     faults = errors_of(findings)
@@ -60,6 +65,9 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
         faults = tuple(finding._replace(severity=Severity.ERROR) for finding in told) or (
             Finding(rule="launch-recipe", message=message, fix="name one by CONFIG_FILE in its additional-settings"),
         )
+    if not faults:
+        checked = _checked(point, workspace)
+        faults, findings = errors_of(checked), (*findings, *checked)
     if faults:
         raise RefusedError(faults)
     own = point.row()
@@ -71,7 +79,37 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
             fix = "make it again: python -m matrix expand --format json"
             raise RefusedError([Finding(rule="launch-row", message=message, fix=fix, span=Span(source))])
         own["run-eval"] = bool(row.get("run-eval"))
-    return Target(point=point, row=own, claimed=claimed, warnings=tuple(findings))
+    warnings = tuple(finding for finding in findings if finding.severity is Severity.WARNING)
+    return Target(point=point, row=own, claimed=claimed, warnings=warnings)
+
+
+def _evaluated_as(point: Point, row: Mapping[str, Any], workspace: Workspace) -> Point:
+    """The accuracy run as it was planned: one id is of one concurrency or of all, as the plan was asked for."""
+    config = point.deployment.config
+    filters = Filters(config_keys=(config.key,))
+    node = point.deployment.runner if point.deployment.on_node else None
+    for mode in EvalMode:
+        request = Request(filters=filters, node_filter=node, evals=mode, evals_only=True)
+        for other in expand([config], workspace.facts, workspace.policy, request).points:
+            if other.id == point.id and other.digest == row.get("digest"):
+                return other
+    return point
+
+
+def _checked(point: Point, workspace: Workspace) -> tuple[Finding, ...]:
+    """What `matrix check` says of the entry that makes the point."""
+    from matrix.checks.case import space_of
+    from matrix.checks.registry import RULES, WAIVABLE
+    from matrix.checks.run import check_space
+    from matrix.recipes.golden import CurveBook
+
+    deployment, golden = point.deployment, workspace.settings.golden
+    # A check looks at entries: an accuracy run, or one node of a label, comes from the same one.
+    name = deployment.config.key if deployment.on_node else type(point)(deployment, point.concs).id
+    space, unknown = space_of(
+        workspace.configs, workspace.facts, names=(name,), curves=CurveBook(golden) if golden is not None else None
+    )
+    return unknown or check_space(space, RULES, WAIVABLE).findings
 
 
 def find_target(rows: Mapping[str, Mapping[str, Any]], name: str, workspace: Workspace, source: str) -> Target:

@@ -69,6 +69,7 @@ base:
   schema: 2
   name: tiny-agg
   model: {path: tiny, container: "rocm/atom-dev:nightly_202609221542", precision: fp16}
+  slurm: {time_limit: "01:00:00"}
   resources: {gpu_type: mi355x, gpus_per_node: 8}
   engine: {type: atom}
   roles:

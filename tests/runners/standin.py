@@ -121,8 +121,12 @@ with open(folder / "logs" / "benchmark.out", "w") as stream:
     status = 0 if os.environ["EVAL_ONLY"] == "true" else subprocess.run(
         ["bash", "-c", command], stdout=stream, stderr=stream, env=env).returncode
 if os.environ["RUN_EVAL"] == "true" and "NO_EVAL" not in env:
+    # As the pin does: the evaluation writes into the workspace, and whatever lies there is copied.
+    workspace = pathlib.Path(os.environ["INFMAX_WORKSPACE"])
+    (workspace / "results_1.json").write_text('{"results": {"gsm8k": {"exact_match": 0.9}}}')
     (folder / "logs" / "eval_results").mkdir()
-    (folder / "logs" / "eval_results" / "results_1.json").write_text('{"results": {"gsm8k": {"exact_match": 0.9}}}')
+    for path in workspace.glob("results*.json"):
+        (folder / "logs" / "eval_results" / path.name).write_text(path.read_text())
 print(f"Benchmark ended with {status}", flush=True)
 sys.exit(status if status >= 0 else 128 - status)
 """
@@ -157,14 +161,21 @@ labels:
 clusters:
   local: {gpus-per-node: 8, available-cpu-dram-mib: 100000, arch: x86_64, scheduler: slurm, slurm: {partition: main}}
 """
+EVALS = """
+version: 1
+minimum-concurrency: 16
+sequence: {isl: 128, osl: 32}
+default: {framework: lm-eval, suite: ""}
+"""
 RECIPE = """
 base:
   schema: 2
   name: standin
   model: {path: tiny, container: "registry/engine:1", precision: fp16}
+  slurm: {time_limit: "01:00:00"}
   resources: {gpu_type: local, gpus_per_node: 8}
   engine: {type: vllm, connector: null}
-  roles: {agg: {nodes: 1, workers: 1, gpus: 8, args: {tensor-parallel-size: 8}}}
+  roles: {agg: {nodes: 1, workers: 1, gpus: 8, args: {tensor-parallel-size: 8, served-model-name: org/tiny}}}
   frontend: {type: vllm, enable_multiple_frontends: false}
   benchmark:
     type: custom
@@ -245,9 +256,10 @@ def world(folder: Path, variants: dict[str, dict[str, Any]], env: dict[str, str]
         top = benchmark.pop("top", {})
         recipe[f"override_{name}"] = {**top, "benchmark": {"command": CLIENT, **benchmark, "env": own}}
         entries += ENTRY.format(conc=conc, name=name).strip("\n") + "\n"
-    (configs / "recipes" / "t.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
+    (configs / "recipes" / "t.yaml").write_text(json.dumps(recipe, indent=1))
     (configs / "test-master.yaml").write_text(MASTER.format(entries=entries).lstrip())
     (configs / "runners.yaml").write_text(RUNNERS.lstrip())
+    (configs / "evals.yaml").write_text(EVALS.lstrip())
     patches = checkout / "runners" / "srt-slurm" / "patches"
     patches.mkdir(parents=True)
     (patches / "series.yaml").write_text(f"pin: {commit}\npatches: []\n")
@@ -256,8 +268,9 @@ def world(folder: Path, variants: dict[str, dict[str, Any]], env: dict[str, str]
     _git(folder, "clone", "--quiet", str(upstream), str(checkout / SUBMODULE))
     _git(checkout, "update-index", "--add", "--cacheinfo", f"160000,{commit},{SUBMODULE}")
     _git(checkout, "commit", "--quiet", "-m", "configs")
-    for name in ("workspace", "models/tiny"):
+    for name in ("workspace/benchmarks", "models/tiny"):
         (local / name).mkdir(parents=True)
+    (local / "workspace" / "benchmarks" / "benchmark_lib.sh").touch()
     settings = {
         "LOCAL_ROOT": str(local),
         "LOCAL_PARTITION": "main",

@@ -186,7 +186,7 @@ def test_a_python_without_packages_says_how_to_get_them(tmp_path: Path) -> None:
 def test_an_accuracy_run_has_no_fake_dispatch(made: World) -> None:
     path = made.checkout / "configs" / "recipes" / "t.yaml"
     text = path.read_text().replace(
-        "tensor-parallel-size: 8", "ep_dispatch-algorithm: fake\n        tensor-parallel-size: 8"
+        '"tensor-parallel-size": 8', '"ep_dispatch-algorithm": "fake", "tensor-parallel-size": 8'
     )
     path.write_text(text)
     point = target(made).point

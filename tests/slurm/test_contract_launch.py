@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def test_what_is_refused_leaves_no_job_and_a_receipt_that_says_so(make: Callable
         refused={"env": {"STANDIN": "refused"}},
         partition={"conc": 2, "top": {"slurm": {"partition": "nowhere"}}},
         client={"conc": 3, "command": "bash /infmax-workspace/benchmarks/client.sh"},
-        model={"conc": 4, "top": {"model": {"path": "huge"}}},
+        model={"conc": 4, "top": {"model": {"path": "/no/such/tiny"}}},
     )
     for name, conc, words in (
         ("refused", 1, "Preflight failed"),
@@ -128,7 +129,7 @@ def test_what_is_refused_leaves_no_job_and_a_receipt_that_says_so(make: Callable
         assert made.receipt(name, conc)["outcome"]["success"] is False
     for name, conc, words in (
         ("client", 3, "has no benchmarks/client.sh"),
-        ("model", 4, "no folder for the model huge"),
+        ("model", 4, "the folder of the model /no/such/tiny is not there"),
     ):
         end = made.run(made.id(name, conc))
         assert end.returncode == 1
@@ -258,3 +259,61 @@ def test_a_results_folder_that_cannot_be_made_is_refused_before_anything_runs(
     assert "point's folder cannot be made" in end.stderr
     assert queue(cluster) == []
     assert made.jobs() == []
+
+
+@pytest.mark.slow
+def test_a_launch_that_is_ended_at_any_moment_leaves_no_job_and_no_half_receipt(
+    make: Callable[..., World], cluster: Cluster
+) -> None:
+    """Ten moments, from the first import to the end of the job; the seed is fixed, the machine is not."""
+    made = make(**{f"v{index}": {"conc": index + 1, "command": f"sleep 2; {CLIENT}"} for index in range(10)})
+    moments = random.Random(20260821)  # noqa: S311 - no secret
+
+    def end_at_some_moment(index: int) -> int:
+        process = start(made, made.id(f"v{index}", index + 1))
+        time.sleep(moments.uniform(0.1, 7.0))
+        process.send_signal(moments.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
+        process.communicate(timeout=60)
+        return process.returncode
+
+    with ThreadPoolExecutor(3) as pool:
+        statuses = list(pool.map(end_at_some_moment, range(10)))
+    assert queue(cluster) == []
+    # Before Python has got as far as to hold signals, one ends it at once, and nothing has been done then.
+    assert set(statuses) <= {0, 129, 130, 143, -1, -2, -15, 1}
+    ended = 0
+    for index, status in enumerate(statuses):
+        path = made.results / made.id(f"v{index}", index + 1) / "receipt.json"
+        if path.is_file():
+            receipt = json.loads(path.read_text())
+            ended += receipt["step"] == "ended"
+            assert receipt["step"] == "ended", receipt
+            assert receipt["outcome"]["success"] is (status == 0)
+        else:
+            assert status < 0 or status > 128 or status == 1
+    assert ended >= 4, statuses
+
+
+@pytest.mark.slow
+def test_a_launch_that_is_killed_at_any_moment_is_mended_by_the_next(
+    make: Callable[..., World], cluster: Cluster
+) -> None:
+    made = make(**{f"v{index}": {"conc": index + 1, "command": f"sleep 2; {CLIENT}"} for index in range(6)})
+    moments = random.Random(433)  # noqa: S311 - no secret
+
+    def kill_and_launch_again(index: int) -> tuple[int, str]:
+        process = start(made, made.id(f"v{index}", index + 1))
+        time.sleep(moments.uniform(0.5, 6.0))
+        process.kill()
+        process.communicate()
+        again = made.run(made.id(f"v{index}", index + 1))
+        return again.returncode, again.stderr
+
+    with ThreadPoolExecutor(3) as pool:
+        ends = list(pool.map(kill_and_launch_again, range(6)))
+    assert [status for status, _ in ends] == [0] * 6, ends
+    assert queue(cluster) == []
+    tags = cluster.run("squeue", "-h", "-t", "all", "-o", "%k").split()
+    for index in range(6):
+        assert made.receipt(f"v{index}", index + 1)["outcome"]["success"] is True
+    assert len(tags) == len(set(tags))

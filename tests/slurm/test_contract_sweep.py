@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def make(tmp_path: Path, cluster: Cluster) -> Callable[..., World]:
-    def build(**variants: dict[str, Any]) -> World:
+    def build(*, evals: bool = False, **variants: dict[str, Any]) -> World:
         made = world(tmp_path, variants, cluster.env)
         done = subprocess.run(
-            [sys.executable, "-m", "matrix", "expand", "--format", "json"],
+            [sys.executable, "-m", "matrix", "expand", "--format", "json", *(["--all-evals"] if evals else [])],
             cwd=made.checkout, env=made.env, capture_output=True, text=True, check=True,
         )  # fmt: skip
         (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "points": json.loads(done.stdout)}))
@@ -114,3 +114,19 @@ def test_nothing_starts_before_every_point_is_known_to_be_the_planned_one(
     assert sweep(made, "--select", "*c1--*").returncode == 0
     assert sweep(made, "--select", "nothing").returncode == 3
     assert queue(cluster) == []
+
+
+def test_evaluations_of_one_workspace_run_one_after_another(make: Callable[..., World]) -> None:
+    made = make(evals=True, one={"conc": 16}, two={"conc": 32})
+    done = sweep(made)
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = [json.loads(path.read_text()) for path in made.results.glob("*--eval/receipt.json")]
+    first, second = sorted((receipt["job"]["slurm-start"], receipt["job"]["slurm-end"]) for receipt in found)
+    assert first[1] <= second[0]
+    assert all(receipt["results"][0]["file"] == "eval_results_1.json" for receipt in found)
+    workspace = made.folder / "local" / "workspace"
+    assert list(workspace.glob("results*")) == []
+    (workspace / "results_old.json").write_text('{"results": {"gsm8k": {"exact_match": 1.0}}}')
+    again = sweep(made, "--results", str(made.folder / "other"))
+    assert again.returncode == 1
+    assert again.stdout.count("left results_old.json") == 2, again.stdout
