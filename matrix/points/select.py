@@ -191,7 +191,7 @@ class NameSelector(NamedTuple):
 
 
 def matches(pattern: str, key: str) -> bool:
-    """Whether a key is meant: exactly, or by glob where the pattern has ``*`` or ``?`` (then ``[ ]`` is a class too)."""
+    """Whether a key is meant: exactly, or by glob where the pattern has ``*`` or ``?``; then ``[ ]`` works too."""
     return fnmatchcase(key, pattern) if "*" in pattern or "?" in pattern else key == pattern
 
 
