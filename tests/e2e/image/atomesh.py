@@ -4,9 +4,10 @@ import argparse
 import json
 import sys
 import time
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 
 def arguments() -> argparse.Namespace:
@@ -20,9 +21,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--backend", choices=["atom"], required=True)
     return parser.parse_known_args()[0]
-
-
-OPTIONS = arguments()
 
 
 def ask(url: str, body: bytes | None = None) -> tuple[int, bytes]:
@@ -39,6 +37,9 @@ def say(*words: object) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
+    options: ClassVar[argparse.Namespace]
+    workers: ClassVar[list[str]]
+
     def answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -49,27 +50,32 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/workers":
             stats = {
-                "prefill_count": len(OPTIONS.prefill),
-                "decode_count": len(OPTIONS.decode),
-                "regular_count": len(OPTIONS.worker_urls),
+                "prefill_count": len(self.options.prefill),
+                "decode_count": len(self.options.decode),
+                "regular_count": len(self.options.worker_urls),
             }
             self.answer(200, json.dumps({"stats": stats, "workers": []}).encode())
         else:
-            self.answer(*ask(WORKERS[-1] + self.path))
+            self.answer(*ask(self.workers[-1] + self.path))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer(*ask(WORKERS[-1] + self.path, body))
+        self.answer(*ask(self.workers[-1] + self.path, body))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         pass
 
 
-WORKERS = [*OPTIONS.prefill, *OPTIONS.decode, *OPTIONS.worker_urls]
-
-if __name__ == "__main__":
+def main() -> None:
+    options = arguments()
     say("argv", json.dumps(sys.argv[1:]), "at", time.time())
-    for worker in WORKERS:
+    Handler.options = options
+    Handler.workers = [*options.prefill, *options.decode, *options.worker_urls]
+    for worker in Handler.workers:
         if ask(f"{worker}/health")[0] != 200:
             sys.exit(f"{worker} is not healthy, and the router was started all the same")
-    ThreadingHTTPServer((OPTIONS.host, OPTIONS.port), Handler).serve_forever()
+    ThreadingHTTPServer((options.host, options.port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ import os
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 
 def arguments() -> tuple[argparse.Namespace, list[str]]:
@@ -21,24 +21,17 @@ def arguments() -> tuple[argparse.Namespace, list[str]]:
     return parser.parse_known_args()
 
 
-OPTIONS, REST = arguments()
-NAME = OPTIONS.served_model_name or OPTIONS.model
-# A producer behind `multi` is the first of its connectors.
-TRANSFER = OPTIONS.kv_transfer_config.get("connectors", [OPTIONS.kv_transfer_config])[0]
-ANSWERS: dict[str, Any] = {
-    "/health": {},
-    "/v1/models": {"object": "list", "data": [{"id": NAME, "object": "model"}]},
-    "/server_info": {"dp_size": 8 if "--enable-dp-attention" in REST else 1, "tp_size": OPTIONS.tp},
-    "/kv_transfer_info": {"kv_role": TRANSFER.get("kv_role"), "handshake_port": TRANSFER.get("handshake_port")},
-}
-
-
 def say(*words: object) -> None:
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
 
 class Handler(BaseHTTPRequestHandler):
+    name: ClassVar[str]
+    transfer: ClassVar[dict[str, Any]]
+    length: ClassVar[float]
+    answers: ClassVar[dict[str, Any]]
+
     def answer(self, status: int, body: str, kind: str = "application/json") -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -48,26 +41,42 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/metrics":
-            length = OPTIONS.spec_decode_acceptance_length or 1.0
-            self.answer(200, f"atom:mtp_average_tokens_per_forward {length}\n", "text/plain")
-        elif self.path in ANSWERS:
-            self.answer(200, json.dumps(ANSWERS[self.path]))
+            self.answer(200, f"atom:mtp_average_tokens_per_forward {self.length}\n", "text/plain")
+        elif self.path in self.answers:
+            self.answer(200, json.dumps(self.answers[self.path]))
         else:
             self.answer(404, "{}")
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if request.get("model") != NAME:
+        if request.get("model") != self.name:
             self.answer(503, json.dumps({"error": f"no model {request.get('model')}"}))
         else:
-            said = f"{os.uname().nodename} {TRANSFER.get('kv_role')}"
-            self.answer(200, json.dumps({"model": NAME, "choices": [{"text": said}]}))
+            said = f"{os.uname().nodename} {self.transfer.get('kv_role')}"
+            self.answer(200, json.dumps({"model": self.name, "choices": [{"text": said}]}))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         pass
 
 
-if __name__ == "__main__":
+def main() -> None:
+    options, rest = arguments()
     say("argv", json.dumps(sys.argv[1:]))
     say("ATOM_HOST_IP", os.environ.get("ATOM_HOST_IP"), "cwd", Path.cwd())
-    ThreadingHTTPServer((OPTIONS.host, OPTIONS.server_port), Handler).serve_forever()
+    config = options.kv_transfer_config
+    # A producer behind `multi` is the first of its connectors.
+    transfer = config.get("connectors", [config])[0]
+    Handler.name = options.served_model_name or options.model
+    Handler.transfer = transfer
+    Handler.length = options.spec_decode_acceptance_length or 1.0
+    Handler.answers = {
+        "/health": {},
+        "/v1/models": {"object": "list", "data": [{"id": Handler.name, "object": "model"}]},
+        "/server_info": {"dp_size": 8 if "--enable-dp-attention" in rest else 1, "tp_size": options.tp},
+        "/kv_transfer_info": {"kv_role": transfer.get("kv_role"), "handshake_port": transfer.get("handshake_port")},
+    }
+    ThreadingHTTPServer((options.host, options.server_port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
