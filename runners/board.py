@@ -6,6 +6,7 @@ from collections import Counter
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from runners.display import PlainDisplay
 from runners.sweep import Stage
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from runners.sweep import Entry
 
-__all__ = ["Board", "table"]
+__all__ = ["Above", "Board", "table"]
 
 _QUIET = frozenset({Stage.WAITING, Stage.SKIPPED})
 
@@ -66,6 +67,24 @@ class Board:
         if self.lines:
             self.stream.write(f"\x1b[{self.lines}A\x1b[J")
             self.lines = 0
+
+
+class Above(PlainDisplay):
+    """What launches show while there is a board: our lines above it. What jobs write is in their folders."""
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board.stream)
+        self.board = board
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Show nothing."""
+
+    def note(self, text: str) -> None:
+        """Show one line of ours."""
+        self.board.note(text)
+
+    def phase(self, text: str) -> None:
+        """Show nothing."""
 
 
 def counts(entries: Sequence[Entry]) -> str:

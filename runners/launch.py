@@ -7,8 +7,6 @@ second one is submitted.
 
 from __future__ import annotations
 
-import fcntl
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +18,7 @@ from runners import srtctl
 from runners.cancel import find_tagged
 from runners.follow import FollowPatience, follow
 from runners.job import JobId
+from runners.pointfolder import own_folder, put_aside
 from runners.prepare import Prepared, Wishes, prepare
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, Receipt, Step, now, read_receipt
@@ -30,7 +29,7 @@ from runners.verdict import Outcome
 from runners.workspace import JobFolder, write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from runners.display import Display
     from runners.follow import Followed
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from runners.target import Target
     from runners.verdict import Verdict
 
-__all__ = ["Flight", "Launch", "begin", "finish", "launch", "own_folder", "submit"]
+__all__ = ["Flight", "Launch", "begin", "finish", "launch", "submit"]
 
 _TAGGED_SECONDS: Final = 10.0
 _REJECTED: Final = "Batch job submission failed:"
@@ -127,7 +126,7 @@ def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight
     for warning in prepared.warnings:
         run.tell(str(warning))
     try:
-        _put_aside(folder)
+        put_aside(folder)
         prepared.receipt.write(folder)
         write_atomic(folder / "recipe.yaml", prepared.resolved.text)
         write_atomic(folder / "srtslurm.yaml", prepared.folder.cluster_file.read_text(encoding="utf-8"))
@@ -253,31 +252,6 @@ def finish(
     return success
 
 
-@contextmanager
-def own_folder(results: Path, name: str) -> Iterator[Path]:
-    """The folder of a point, locked for this process.
-
-    Raises:
-        RefusedError: another launch has it, or it cannot be made.
-    """
-    folder = results / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / ".lock").open("a", encoding="utf-8")
-    except OSError as error:
-        message = f"the point's folder cannot be made: {error.strerror}."
-        fix = "name a folder that you may write to, on a disk with room: --results DIR"
-        raise RefusedError([_finding("launch-results", message, folder, fix)]) from None
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            message = "another launch of this point is at work here."
-            fix = "wait for it, or give this one a folder of its own: --results DIR"
-            raise RefusedError([_finding("launch-busy", message, folder, fix)]) from None
-        yield folder
-
-
 def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
     """The job that a launch which was killed has left, None when there is none.
 
@@ -352,18 +326,6 @@ def _note_submitted(receipt: Receipt, submission: Submission, folder: Path, tell
     except RefusedError as refused:
         # The job exists, so it is followed all the same.
         tell(str(refused))
-
-
-def _put_aside(folder: Path) -> None:
-    """Move what an earlier launch kept out of the way, so that no result is lost and none is mixed."""
-    mine = [path for path in folder.iterdir() if path.name != ".lock"]
-    if not mine:
-        return
-    earlier = folder.parent / ".earlier" / folder.name
-    number = 1 + max((int(path.name) for path in earlier.glob("[0-9]*")), default=0)
-    (earlier / str(number)).mkdir(parents=True)
-    for path in mine:
-        path.replace(earlier / str(number) / path.name)
 
 
 def _stopped(receipt: Receipt, folder: Path, number: int, job: JobFolder) -> int:

@@ -43,14 +43,18 @@ def session(repository: Path, results: Path, wishes: Wishes, *, keep: bool) -> I
         slurm = Slurm(interrupt=clock.fileno)
         need_slurm(slurm)
         actions = os.environ.get("GITHUB_ACTIONS") == "true"
-        yield Launch(
-            repository=repository,
-            results=results.resolve(),
-            environ=os.environ,
-            slurm=slurm,
-            clock=clock,
-            display=display_for(sys.stderr, os.environ),
-            wishes=wishes,
-            patience=FollowPatience.for_actions() if actions else FollowPatience(),
-            keep=keep,
-        )
+        display = display_for(sys.stderr, os.environ)
+        try:
+            yield Launch(
+                repository=repository,
+                results=results.resolve(),
+                environ=os.environ,
+                slurm=slurm,
+                clock=clock,
+                display=display,
+                wishes=wishes,
+                patience=FollowPatience.for_actions() if actions else FollowPatience(),
+                keep=keep,
+            )
+        finally:
+            display.close()

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from matrix.errors import MatrixError, RefusedError
 from runners.cancel import cancel
 from runners.job import JobState
-from runners.launch import Flight, begin, finish, left_behind, own_folder
+from runners.launch import Flight, begin, finish, left_behind
+from runners.pointfolder import own_folder
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, read_receipt
 from runners.results import Kind, kinds_of

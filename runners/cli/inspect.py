@@ -21,13 +21,13 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_FOLDER, default=Path("results"))
+@click.argument("folder", metavar="[DIR]", type=_FOLDER, default=Path("results"))
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True,
     help="Output.",
 )  # fmt: skip
 def collect(folder: Path, form: str) -> None:
-    """Show what the launches below DIR have measured. Kept files are held against their receipts."""
+    """Show what the launches below DIR (results) have measured. Kept files are held against their receipts."""
     from matrix.errors import RefusedError
     from runners.collect import collect as gather
     from runners.collect import markdown, records, table

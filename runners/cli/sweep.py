@@ -47,7 +47,7 @@ def sweep(  # noqa: PLR0913 - its options
 
     Exit status: 0 when every point is done, 128+n after signal n, else 1.
     """
-    from runners.board import Board, table
+    from runners.board import Above, Board, table
     from runners.prepare import Wishes
     from runners.session import session
     from runners.sweep import sweep as run_points
@@ -69,29 +69,10 @@ def sweep(  # noqa: PLR0913 - its options
     board = Board(sys.stderr)
     with session(root, results, Wishes(rdma=rdma_userspace, allow_drift=allow_drift), keep=keep) as run:
         if board.live:
-            run = replace(run, display=_Above(board))  # noqa: PLW2901 - the same launch, shown elsewhere
+            run = replace(run, display=Above(board))  # noqa: PLW2901 - the same launch, shown elsewhere
         done = run_points(targets, profile_of, run, most=max_parallel, fail_fast=fail_fast, show=board.show)
     click.echo(table(done.entries))
     click.get_current_context().exit(done.exit_status)
-
-
-class _Above:
-    """Shows our lines above the board; the jobs' own logs are in their folders."""
-
-    def __init__(self, board: Any) -> None:
-        self.note = board.note
-
-    def log(self, lines: object) -> None:
-        """Show nothing."""
-
-    def phase(self, text: str) -> None:
-        """Show nothing."""
-
-    def live(self, text: str) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _chosen(rows: Mapping[str, Mapping[str, Any]], select: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
