@@ -1,16 +1,18 @@
 """How a followed job is shown: one live line on a terminal, groups in a log of GitHub Actions, plain lines elsewhere.
 
-A display never fails: who followed the job may hang up, and the job has to be cancelled all the same.
+A display never fails and never waits for its reader (`runners.output`), so a job can be cancelled whatever that does.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Protocol
+
+from runners.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TextIO
 
 __all__ = ["ActionsDisplay", "Display", "PlainDisplay", "TerminalDisplay", "display_for"]
 
@@ -35,25 +37,31 @@ class Display(Protocol):
     def close(self) -> None:
         """Leave the stream fit for whatever writes to it next."""
 
+    def flush(self) -> None:
+        """Go on with what the reader has not taken yet."""
+
+    @property
+    def blocked(self) -> int | None:
+        """The descriptor that the reader has to read from first; None when everything is shown."""
+
 
 class PlainDisplay:
     """Lines in the order in which they come, and nothing live: for files and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._dead = False
+        self._output = Output(stream)
 
     def log(self, lines: Sequence[str]) -> None:
         """Show lines that the job wrote."""
-        self._write("".join(f"{line}\n" for line in lines))
+        self._output.write("".join(f"{line}\n" for line in lines))
 
     def note(self, text: str) -> None:
         """Show one line of ours."""
-        self._write(f"{text}\n")
+        self._output.write(f"{text}\n")
 
     def phase(self, text: str) -> None:
         """Show the heading as a line."""
-        self._write(f"{text}\n")
+        self._output.write(f"{text}\n")
 
     def live(self, text: str) -> None:
         """Show nothing."""
@@ -61,27 +69,14 @@ class PlainDisplay:
     def close(self) -> None:
         """Do nothing."""
 
-    def _write(self, text: str) -> None:
-        if self._dead or not text:
-            return
-        encoding = self._stream.encoding or "utf-8"
-        try:
-            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-            self._stream.flush()
-        except (OSError, ValueError):
-            self._dead = True
-            self._drain()
+    def flush(self) -> None:
+        """Go on with what the reader has not taken yet."""
+        self._output.flush()
 
-    def _drain(self) -> None:
-        """Let what is still buffered go nowhere, or its failure at exit would replace our exit status by 120."""
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            try:
-                os.dup2(nowhere, self._stream.fileno())
-            finally:
-                os.close(nowhere)
-        except (OSError, ValueError):
-            pass
+    @property
+    def blocked(self) -> int | None:
+        """The descriptor that the reader has to read from first; None when everything is shown."""
+        return self._output.blocked
 
 
 class TerminalDisplay(PlainDisplay):
@@ -107,13 +102,9 @@ class TerminalDisplay(PlainDisplay):
 
     def live(self, text: str) -> None:
         """Write over the line at the bottom; a line that would wrap is cut, or it could not be erased."""
-        try:
-            columns = os.get_terminal_size(self._stream.fileno()).columns
-        except (OSError, ValueError):
-            columns = 80
-        self._text = text[: max(1, columns - 1)]
-        if self._text != self._shown:
-            self._write(f"{_ERASE}{self._text}")
+        self._text = text[: max(1, self._output.columns - 1)]
+        if self._text != self._shown and self.blocked is None:
+            self._output.write(f"{_ERASE}{self._text}")
             self._shown = self._text
 
     def close(self) -> None:
@@ -122,7 +113,7 @@ class TerminalDisplay(PlainDisplay):
         self._above("")
 
     def _above(self, text: str) -> None:
-        self._write(f"{_ERASE if self._shown else ''}{text}{self._text}")
+        self._output.write(f"{_ERASE if self._shown else ''}{text}{self._text}")
         self._shown = self._text
 
 
@@ -144,12 +135,12 @@ class ActionsDisplay(PlainDisplay):
         if not self._token:
             self._token = secrets.token_hex(16)
             start = f"::stop-commands::{self._token}\n"
-        self._write(start + "".join(f"{line}\n" for line in lines))
+        self._output.write(start + "".join(f"{line}\n" for line in lines))
 
     def note(self, text: str) -> None:
         """Show one line of ours outside of the group, which is folded away once it has ended."""
         self._end()
-        self._write(f"{text}\n")
+        self._output.write(f"{text}\n")
 
     def phase(self, text: str) -> None:
         """End the group, and begin one with this heading."""
@@ -164,15 +155,15 @@ class ActionsDisplay(PlainDisplay):
     def _begin(self) -> None:
         if not self._open:
             heading = self._heading.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-            self._write(f"::group::{heading}\n")
+            self._output.write(f"::group::{heading}\n")
             self._open = True
 
     def _end(self) -> None:
         if self._token:
-            self._write(f"::{self._token}::\n")
+            self._output.write(f"::{self._token}::\n")
             self._token = ""
         if self._open:
-            self._write("::endgroup::\n")
+            self._output.write("::endgroup::\n")
             self._open = False
 
 

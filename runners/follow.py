@@ -46,6 +46,8 @@ class FollowPatience:
     """After the end: a log that has not grown for so long is complete."""
     late: float = 10.0
     """After the end: for a log that has not appeared, or does not stop growing."""
+    reader: float = 30.0
+    """After the end: for a reader of ours that has stopped reading."""
 
     @classmethod
     def for_actions(cls) -> FollowPatience:
@@ -151,15 +153,16 @@ class _Following:
             except InterruptedCallError:
                 continue
             status = self.watch.status(self.job)
-            self._show_log()
             self._show_state(status)
+            self._show_log()
             if isinstance(status, End):
                 self._drain(status)
                 return self._followed(status.verdict, status.record)
             if self._given_up(status):
                 return self._followed(self._unseen(status), None)
-            if self.log is None or not self.log.behind:
-                self.clock.sleep(max(0.0, min(self.patience.pulse, self.watch.due - self.clock.now())))
+            blocked = self.display.blocked
+            if blocked is not None or self.log is None or not self.log.behind:
+                self.clock.sleep(max(0.0, min(self.patience.pulse, self.watch.due - self.clock.now())), blocked)
 
     def _look(self) -> None:
         if self.clock.now() >= self.watch.due:
@@ -219,7 +222,9 @@ class _Following:
             self.log = self._own(Path(record.stdout))
 
     def _show_log(self) -> None:
-        if self.log is None:
+        self.display.flush()
+        # A reader that is slower than the job holds up the reading of its log, and nothing else.
+        if self.log is None or self.display.blocked is not None:
             return
         lines = self.log.read()
         self._tell_beginning()
@@ -255,7 +260,7 @@ class _Following:
         ran = self.started is not None or end.record is None or _wrote(end.record)
         last = self.clock.now()
         limit = last + (self.patience.late if ran or self.log.size else 0.0)
-        while True:
+        while self._reader_is_there():
             lines = self.log.finish()
             self._tell_beginning()
             self.display.log(lines)
@@ -269,6 +274,21 @@ class _Following:
                 self.clock.sleep(self.patience.quiet / 4)
         if not self.log.beginnings and ran:
             self.display.note(f"no log has appeared at {self.log.path}")
+        self._reader_is_there()
+
+    def _reader_is_there(self) -> bool:
+        """Wait until everything is shown, while there is progress; after a signal a moment has to do."""
+        last = self.clock.now()
+        while (blocked := self.display.blocked) is not None:
+            before = self.clock.now()
+            if before - last >= (self.patience.reader if self.clock.received is None else self.patience.quiet):
+                return False
+            self.clock.sleep(self.patience.quiet, blocked)
+            self.display.flush()
+            now = self.clock.now()
+            if now - before < self.patience.quiet and self.clock.received is None:
+                last = now
+        return True
 
     def _followed(self, verdict: Verdict, record: JobRecord | None) -> Followed:
         now = self.clock.now()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -34,8 +35,8 @@ class Clock(Protocol):
     def now(self) -> float:
         """Seconds, from a clock that nobody sets."""
 
-    def sleep(self, seconds: float) -> None:
-        """Wait, at most until the first signal comes."""
+    def sleep(self, seconds: float, writable: int | None = None) -> None:
+        """Wait, at most until the first signal comes, or until this descriptor takes data."""
 
 
 class Signals:
@@ -106,10 +107,13 @@ class Signals:
         """Seconds of the monotonic clock."""
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, writable: int | None = None) -> None:
         """Wait; the first signal ends the wait at once, unless it has been seen already."""
-        waited_for = self.fileno()
+        poller = select.poll()
         # Python goes on waiting after a handler has run, so only the pipe can end this.
-        ready, _, _ = select.select([] if waited_for is None else [waited_for], [], [], max(0.0, seconds))
-        if ready:
+        if (interrupt := self.fileno()) is not None:
+            poller.register(interrupt, select.POLLIN)
+        if writable is not None:
+            poller.register(writable, select.POLLOUT)
+        if any(descriptor == interrupt for descriptor, _ in poller.poll(math.ceil(max(0.0, seconds) * 1000))):
             self.acknowledge()

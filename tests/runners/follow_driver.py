@@ -5,6 +5,7 @@ Writes what came of it to standard output, as JSON, and everything for people to
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from runners.slurm import Slurm
 
 
 def main(job: str, log: str | None = None) -> int:
+    # The tests may run under nohup, where a hang-up is rightly passed over.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with Signals() as signals:
         followed = follow(
             JobId.parse(job),

@@ -25,7 +25,7 @@ class FakeClock:
     def now(self) -> float:
         return self.time
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, writable: int | None = None) -> None:
         self.sleeps.append(seconds)
         assert len(self.sleeps) < 20_000, "it waits for ever"
         end = self.time + seconds

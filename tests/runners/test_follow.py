@@ -132,8 +132,8 @@ def test_lines_that_come_after_the_end_are_waited_for(log: Path) -> None:
             ended.append(run.clock.now())
 
     class Late(FakeClock):
-        def sleep(self, seconds: float) -> None:
-            super().sleep(seconds)
+        def sleep(self, seconds: float, writable: int | None = None) -> None:
+            super().sleep(seconds, writable)
             if ended and self.now() > ended[0] + 5 and not log.exists():
                 log.write_text("first\n")
             elif log.exists() and self.now() > ended[0] + 5.7 and "last" not in log.read_text():
@@ -163,8 +163,8 @@ def test_a_job_that_never_started_has_no_log_to_wait_for(log: Path) -> None:
 
 def test_a_log_that_grows_for_ever_ends_within_a_bound(log: Path) -> None:
     class Endless(FakeClock):
-        def sleep(self, seconds: float) -> None:
-            super().sleep(seconds)
+        def sleep(self, seconds: float, writable: int | None = None) -> None:
+            super().sleep(seconds, writable)
             with log.open("a") as file:
                 file.write("more\n")
 
@@ -205,8 +205,8 @@ def test_a_minute_of_following_starts_few_programs() -> None:
         pass
 
     class Minute(FakeClock):
-        def sleep(self, seconds: float) -> None:
-            super().sleep(seconds)
+        def sleep(self, seconds: float, writable: int | None = None) -> None:
+            super().sleep(seconds, writable)
             if self.time > 60:
                 raise Stop
 
@@ -338,27 +338,34 @@ def environment(folder: Path, programs: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def launched(tmp_path: Path) -> Iterator[Launched]:
+def programs(tmp_path: Path) -> Path:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("squeue", "scontrol", "sacct", "scancel"):
         (programs / name).write_text(STAND_IN)
         (programs / name).chmod(0o755)
     (tmp_path / "state").write_text("RUNNING")
+    return programs
+
+
+@pytest.fixture
+def launched(tmp_path: Path, programs: Path) -> Iterator[Launched]:
     yield from start(tmp_path, programs)
 
 
-def start(folder: Path, programs: Path) -> Iterator[Launched]:
+def start(folder: Path, programs: Path, *arguments: str, stderr: int = subprocess.DEVNULL) -> Iterator[Launched]:
     driver = Path(__file__).with_name("follow_driver.py")
     process = subprocess.Popen(
-        [sys.executable, str(driver), "900"],
+        [sys.executable, str(driver), "900", *arguments],
         env=environment(folder, programs),
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
     )
     with process:
-        yield Launched(folder, process)
-        process.kill()
+        try:
+            yield Launched(folder, process)
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -416,6 +423,32 @@ def test_a_terminal_that_goes_away_cancels_the_job(launched: Launched, tmp_path:
     os.close(leader)
     assert process.wait(60) == 128 + signal.SIGHUP
     assert launched.calls().count("scancel 900") == 1
+
+
+def test_a_reader_that_has_stopped_reading_does_not_keep_a_job_from_being_cancelled(
+    tmp_path: Path, programs: Path
+) -> None:
+    """As after Ctrl-S, or under a pager that shows its first page."""
+    log = tmp_path / "sweep_900.log"
+    log.write_text("a line of the log\n" * 100_000)
+    for launched in start(tmp_path, programs, str(log), stderr=subprocess.PIPE):
+        assert launched.process.stderr is not None
+        assert launched.process.stderr.readline() == b"job 900 RUNNING\n"
+        launched.process.send_signal(signal.SIGTERM)
+        assert launched.end() == 143
+        assert launched.calls().count("scancel 900") == 1
+
+
+def test_a_slow_reader_gets_every_line(tmp_path: Path, programs: Path) -> None:
+    log = tmp_path / "sweep_900.log"
+    lines = [f"line {number}" for number in range(100_000)]
+    log.write_text("\n".join(lines))
+    (tmp_path / "state").write_text("TIMEOUT")
+    for launched in start(tmp_path, programs, str(log), stderr=subprocess.PIPE):
+        assert launched.process.stderr is not None
+        launched.wait_for("sacct")
+        assert launched.process.stderr.read().decode().splitlines() == lines
+        assert launched.end() == 1
 
 
 def _take_terminal() -> None:
