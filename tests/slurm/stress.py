@@ -4,6 +4,7 @@ What passes nine times out of ten has a race in it, here or in what is tested. E
 """
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -51,8 +52,9 @@ def repeat(times: int, arguments: tuple[str, ...]) -> tuple[list[Result], list[i
                 done = run(
                     argv, cwd=ROOT, env=os.environ | {"REQUIRE_SLURM": "1"}, stdout=file, stderr=file, check=False
                 )
-            lines = output.read_text().splitlines() or ["no output"]
-            click.echo(f"round {number} of {times}: {lines[-1].strip('= ')}", err=True)
+            lines = output.read_text().splitlines()
+            counts = [line.strip("= ") for line in lines if re.search(r" in [0-9.]+s\b", line)]
+            click.echo(f"round {number} of {times}: {counts[-1] if counts else 'pytest did not end'}", err=True)
             if done.returncode:
                 click.echo("\n".join(lines), err=True)
             statuses.append(done.returncode)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -200,8 +200,9 @@ def taken_away(cluster: Cluster, requeue: str, take: Callable[[JobId], None]) ->
 
 def resume(cluster: Cluster, job: JobId) -> None:
     cluster.wait(job, ["PENDING"])
-    # Slurm holds a requeued job back for two minutes.
-    cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now")
+    # Slurm holds a requeued job back for two minutes. A job that starts in the second in which its node was told to end
+    # it fails there: the node still takes it for the old one.
+    cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now+2")
 
 
 def test_a_node_that_fails_ends_a_job_that_may_not_be_requeued(cluster: Cluster) -> None:
@@ -243,8 +244,8 @@ def test_a_preempted_job_that_is_requeued_goes_on(cluster: Cluster) -> None:
         resume(cluster, job)
 
     followed, following = taken_away(cluster, "--requeue", preempt)
-    assert followed.record is not None
-    assert (followed.record.word, followed.record.restarts) == ("COMPLETED", 1)
+    assert followed.record is not None, followed.verdict
+    assert (followed.record.word, followed.record.restarts) == ("COMPLETED", 1), followed
     assert followed.verdict.outcome is Outcome.FAILED
     assert following.says("back in the queue")
 
@@ -341,18 +342,33 @@ class Driver:
 
     def end(self) -> dict[str, object]:
         output, _ = self.process.communicate(timeout=60)
-        self.errors.close()
         return json.loads(output)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def drive(cluster: Cluster, tmp_path: Path, root: Path) -> Iterator[Callable[[JobId], Driver]]:
+    """Follow a job of the cluster in another process; it ends with the test."""
+    assert cluster.idle()
+    drivers: list[Driver] = []
+
+    def start(job: JobId) -> Driver:
+        drivers.append(Driver(job, tmp_path, root))
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        with driver.process, driver.errors:
+            driver.process.kill()
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cancels_the_job_once_and_only_that(
-    cluster: Cluster, tmp_path: Path, root: Path, state: str, number: signal.Signals
+    cluster: Cluster, drive: Callable[[JobId], Driver], state: str, number: signal.Signals
 ) -> None:
     other = cluster.submit("sleep 600")
     job = cluster.submit("echo $$; sleep 600", *(["--hold"] if state == "PENDING" else []))
-    driver = Driver(job, tmp_path, root)
+    driver = drive(job)
     driver.wait_for(f"job {job} {state}")
     driver.process.send_signal(number)
     until(driver.calls.exists, 30, driver.shown)
@@ -367,9 +383,9 @@ def test_a_signal_cancels_the_job_once_and_only_that(
         assert re.search(rf"JOB {job} ON node\d CANCELLED", driver.shown())
 
 
-def test_a_job_that_resists_is_waited_for(cluster: Cluster, tmp_path: Path, root: Path) -> None:
+def test_a_job_that_resists_is_waited_for(cluster: Cluster, drive: Callable[[JobId], Driver]) -> None:
     job = cluster.submit("srun sh -c 'trap \"\" TERM; while :; do sleep 1; done'")
-    driver = Driver(job, tmp_path, root)
+    driver = drive(job)
     driver.wait_for(f"job {job} RUNNING")
     driver.process.send_signal(signal.SIGTERM)
     result = driver.end()
@@ -380,10 +396,10 @@ def test_a_job_that_resists_is_waited_for(cluster: Cluster, tmp_path: Path, root
 
 @pytest.mark.slow
 def test_a_signal_while_the_controller_is_away_cancels_when_it_is_back(
-    cluster: Cluster, tmp_path: Path, root: Path
+    cluster: Cluster, drive: Callable[[JobId], Driver]
 ) -> None:
     job = cluster.submit("sleep 600")
-    driver = Driver(job, tmp_path, root)
+    driver = drive(job)
     driver.wait_for(f"job {job} RUNNING")
     cluster.kill_controller(job)
     driver.process.send_signal(signal.SIGTERM)
