@@ -130,7 +130,7 @@ class Slurm:
         Raises:
             SlurmError: there is no accounting, or it did not answer.
         """
-        return self._sacct(job, since)
+        return self._sacct(job, since, "-D")
 
     def completion(self, job: JobId, since: datetime | None = None) -> JobRecord | None:
         """The same from the job completion log, which some sites keep without any database.
@@ -169,7 +169,7 @@ class Slurm:
                 raise SlurmError(program, _said(done))
 
     def _sacct(self, job: JobId, since: datetime | None, *options: str) -> JobRecord | None:
-        source = " ".join(("sacct", *options))
+        source = "sacct -c" if "-c" in options else "sacct"
         argv = (*options, *_at(job.cluster), "-n", "-P", "-X", "-j", str(job), f"--format={','.join(_ACCOUNTING)}")
         return read_accounting(self._run("sacct", *argv), job, source, since)
 
@@ -275,6 +275,8 @@ def read_job(text: str, job: JobId) -> JobRecord | None:
 def read_accounting(text: str, job: JobId, source: str, since: datetime | None = None) -> JobRecord | None:
     """The record in the output of ``sacct -n -P -X``. A job that ran more than once has several rows: the last counts.
 
+    How often it was started again is read only where `since` tells its rows from those of an older job.
+
     Raises:
         SlurmError: a row of the job has no state in it.
     """
@@ -285,6 +287,7 @@ def read_accounting(text: str, job: JobId, source: str, since: datetime | None =
     # Texts of ISO 8601 sort like the times; "Unknown", of a run that has not ended, comes after them all.
     row = max(enumerate(ours), key=lambda numbered: (numbered[1].get("End", ""), numbered[0]))[1]
     word = row.get("State", "").strip()
+    runs = [each for each in ours if each is row or state_of(each.get("State", "")) is not JobState.RESIZING]
     if not word:
         raise SlurmError(source, f"no state for job {job}: {text.strip()!r}")
     return JobRecord(
@@ -297,6 +300,7 @@ def read_accounting(text: str, job: JobId, source: str, since: datetime | None =
         nodes=_value(row.get("NodeList", "")),
         start=_value(row.get("Start", "")),
         end=_value(row.get("End", "")),
+        restarts=0 if since is None else len(runs) - 1,
     )
 
 

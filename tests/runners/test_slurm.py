@@ -81,6 +81,10 @@ def test_the_last_run_counts_whatever_the_order(text: str) -> None:
     record = read_accounting(text, JobId(14), "sacct -c")
     assert record is not None
     assert (record.word, record.nodes, record.exit) == ("CANCELLED by 0", "node3", ExitCode(0, 15))
+    assert record.restarts == 0
+    again = read_accounting(text, JobId(14), "sacct -c", datetime(2026, 11, 30))  # noqa: DTZ001 - Slurm writes local times
+    assert again is not None
+    assert again.restarts == 1
 
 
 def test_a_run_that_goes_on_counts_before_one_that_has_ended() -> None:

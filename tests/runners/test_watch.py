@@ -130,7 +130,7 @@ def test_without_accounting_the_completion_log_is_asked() -> None:
     end = watched.end()
     assert end.record is not None
     assert (end.record.source, end.verdict.outcome) == ("sacct -c", Outcome.FAILED)
-    assert [call[1] for call in watched.programs.of("sacct")] == ["-n", "-c"]
+    assert [call[1] for call in watched.programs.of("sacct")] == ["-D", "-c"]
 
 
 def test_an_empty_queue_is_no_success() -> None:
@@ -161,6 +161,15 @@ def test_an_old_job_of_the_same_number_is_no_success() -> None:
     since = datetime(2026, 11, 30)  # noqa: DTZ001 - Slurm writes local times
     watched = Watched(since=since, squeue=[""], scontrol=[NO_SUCH_JOB], sacct=[old])
     assert watched.end().verdict.outcome is Outcome.UNVERIFIED
+
+
+def test_a_requeue_that_nobody_saw_is_read_from_accounting() -> None:
+    rows = "900|NODE_FAIL|0:0|0:0|x|2026-11-30T01:00:00|n\n900|COMPLETED|0:0|0:0|x|2026-11-30T02:00:00|n\n"
+    since = datetime(2026, 11, 30)  # noqa: DTZ001 - Slurm writes local times
+    watched = Watched(since=since, squeue=[""], scontrol=[NO_SUCH_JOB], sacct=[rows])
+    end = watched.end()
+    assert end.verdict.outcome is Outcome.FAILED
+    assert "again once" in end.verdict.why
 
 
 def test_a_job_that_is_lost_and_found_again_goes_on() -> None:
