@@ -89,13 +89,13 @@ class Watch:
             clock: Time.
             tell: Takes each line that a person should read, once.
             patience: Bounds.
-            since: Local time before which none of the jobs was submitted.
+            since: Local time before which none of `jobs` was submitted.
         """
         self._slurm = slurm
         self._clock = clock
         self._tell = tell
         self._patience = patience or Patience()
-        self._since = since
+        self._since: dict[JobId, datetime | None] = {}
         self._statuses: dict[JobId, Live | End] = {}
         self._gone: dict[JobId, float] = {}
         self._returning: dict[JobId, float] = {}
@@ -105,11 +105,12 @@ class Watch:
         self.due = clock.now()
         """When to call `tick` next, on the clock."""
         for job in jobs:
-            self.add(job)
+            self.add(job, since)
 
-    def add(self, job: JobId) -> None:
-        """Watch one more."""
+    def add(self, job: JobId, since: datetime | None = None) -> None:
+        """Watch one more; `since` is the local time of its submission, when that is known."""
         self._statuses.setdefault(job, Live())
+        self._since[job] = since
         self.hurry()
 
     def hurry(self) -> None:
@@ -203,7 +204,7 @@ class Watch:
         """The record of an end outside of the controller, or why there is none."""
         for name, source in (("sacct", self._slurm.accounting), ("sacct -c", self._slurm.completion)):
             try:
-                record = source(job, self._since)
+                record = source(job, self._since[job])
             except SlurmError as error:
                 notes.append(f"{name}: {error.said}")
                 continue
