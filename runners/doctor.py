@@ -62,7 +62,8 @@ def examine_profile(profile: Profile) -> Iterator[Check]:
         yield Check(what=f"mount {host}", good=seen or None, said="there" if seen else "not on this host")
     for name, path in profile.tools.items():
         good = path.is_file() and os.access(path, os.X_OK)
-        yield Check(what=name, good=good, said=str(path) if good else f"{path} is no program", fix="see tools: there")
+        said = str(path) if good else f"{path} is no program; recipes that need it are refused"
+        yield Check(what=name, good=good or None, said=said, fix="put it there")
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[Check]:

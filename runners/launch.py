@@ -23,7 +23,7 @@ from runners.prepare import Prepared, Wishes, prepare
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, Receipt, Step, now, read_receipt
 from runners.resolved import WORKSPACE
-from runners.results import Kind, Places, clear_leftovers, collect, kinds_of, pack_logs
+from runners.results import Kind, Places, clear_leftovers, collect, kinds_of, pack_logs, settled
 from runners.slurm import SlurmError
 from runners.verdict import Outcome
 from runners.workspace import JobFolder, write_atomic
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from runners.display import Display
-    from runners.follow import Followed
     from runners.job import JobRecord
     from runners.profile import Profile
     from runners.signals import Clock
@@ -47,6 +46,7 @@ _TAGGED_SECONDS: Final = 10.0
 _REJECTED: Final = "Batch job submission failed:"
 _DOUBTFUL: Final = ("timed out", "contact", "Zero Bytes")
 """After these Slurm may have taken the job all the same."""
+_LAG_SECONDS: Final = 5.0
 _TAGGED_SIGNAL_SECONDS: Final = 3.0
 """After a signal: GitHub kills a cancelled step 10 s after the first one."""
 
@@ -65,6 +65,7 @@ class Launch:
     patience: FollowPatience = field(default_factory=FollowPatience)
     keep: bool = False
     tagged: float = _TAGGED_SECONDS
+    lag: float = _LAG_SECONDS
 
     def tell(self, text: str) -> None:
         """Show one line of ours."""
@@ -99,18 +100,23 @@ def launch(target: Target, profile: Profile, run: Launch) -> int:
         flight = left_behind(folder, target, run) or begin(target, profile, folder, run)
         if isinstance(flight, int):
             return flight
-        followed = follow(
-            flight.job,
-            slurm=run.slurm,
-            clock=run.clock,
-            display=run.display,
-            log=flight.log,
-            patience=run.patience,
-            since=flight.since,
-        )
-        flight.receipt.times |= {"waited-seconds": round(followed.waited, 1), "ran-seconds": round(followed.ran, 1)}
-        success = finish(flight, followed.verdict, followed.record, run, exit_status=followed.exit_status)
-        return _status(followed, success=success)
+        return fly(flight, run)
+
+
+def fly(flight: Flight, run: Launch) -> int:
+    """Follow a job to its last receipt; the exit status."""
+    followed = follow(
+        flight.job,
+        slurm=run.slurm,
+        clock=run.clock,
+        display=run.display,
+        log=flight.log,
+        patience=run.patience,
+        since=flight.since,
+    )
+    flight.receipt.times |= {"waited-seconds": round(followed.waited, 1), "ran-seconds": round(followed.ran, 1)}
+    success = finish(flight, followed.verdict, followed.record, run, exit_status=followed.exit_status)
+    return followed.exit_status or int(not success)
 
 
 def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight | int:
@@ -139,7 +145,9 @@ def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight
         fix = "name a folder that you may write to, on a disk with room: --results DIR"
         raise RefusedError([_finding("launch-results", message, folder, fix)]) from None
     except RefusedError:
-        prepared.folder.remove()
+        # Where nobody can tell whether there is a job, it may be running from this folder.
+        if not prepared.receipt.open:
+            prepared.folder.remove()
         raise
 
 
@@ -152,7 +160,11 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
     receipt, since = prepared.receipt, datetime.now()  # noqa: DTZ005 - Slurm tells local times
     receipt.step = Step.SUBMITTING
     receipt.times["submitting"] = now()
-    receipt.write(folder)
+    try:
+        receipt.write(folder)
+    except RefusedError:
+        receipt.step = Step.PREPARED
+        raise
     try:
         submission = srtctl.submit(prepared.folder, prepared.srtctl, prepared.environ, interrupt=run.clock.fileno())
     except RefusedError as refused:
@@ -191,6 +203,8 @@ def finish(
         workspace=Path(receipt.job.get("workspace", "")),
         scratch=JobFolder(root=Path(receipt.job["folder"])).scratch,
     )
+    if verdict.passed:
+        _wait_for_results(flight, places, run)
     found = collect(
         flight.row,
         places,
@@ -252,6 +266,16 @@ def finish(
     return success
 
 
+def _wait_for_results(flight: Flight, places: Places, run: Launch) -> None:
+    """A shared file system may show the last files of a node some seconds after its job has ended."""
+    receipt, deadline = flight.receipt, run.clock.now() + run.lag
+    folder = str(receipt.job.get("agentic-folder", WORKSPACE))
+    while run.clock.received is None and run.clock.now() < deadline:
+        if settled(flight.row, places, str(receipt.job["tag"]), agentic_folder=folder):
+            return
+        run.clock.sleep(0.5)
+
+
 def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
     """The job that a launch which was killed has left, None when there is none.
 
@@ -273,14 +297,8 @@ def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
         job = str(found)
         receipt.job |= {"id": job, "output": str(Path(receipt.job["outputs"]) / job)}
     identity = JobId.parse(str(job))
-    if receipt.point["digest"] != target.row["digest"]:
-        message = f"job {job} of an earlier launch may still run, and its digest is {receipt.point['digest']}."
-        fix = f"python -m runners cancel {job}, then launch again"
-        receipt.write(folder)
-        raise RefusedError([_finding("launch-other", message, folder, fix)])
-    run.tell(f"job {job} was submitted by an earlier launch; it is followed, and nothing is submitted")
     since = receipt.times.get("submitting")
-    return Flight(
+    flight = Flight(
         receipt=receipt,
         folder=folder,
         job=identity,
@@ -288,6 +306,18 @@ def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
         since=datetime.fromisoformat(since).astimezone().replace(tzinfo=None) if since else datetime.now(),  # noqa: DTZ005
         row=receipt.point["row"],
     )
+    if receipt.point["digest"] == target.row["digest"]:
+        run.tell(f"job {job} was submitted by an earlier launch; it is followed, and nothing is submitted")
+        return flight
+    row = run.slurm.queue([identity]).get(identity)
+    if row is not None and not row.state.terminal:
+        message = f"job {job} of an earlier launch is still {row.word}, and its digest is {receipt.point['digest']}."
+        fix = f"python -m runners cancel {job}, then launch again"
+        receipt.write(folder)
+        raise RefusedError([_finding("launch-other", message, folder, fix)])
+    run.tell(f"job {job} of an earlier launch, with another digest, has ended; it is written down first")
+    fly(flight, run)
+    return None
 
 
 def _by_tag(tag: str, run: Launch, said: str) -> JobId | None:
@@ -346,10 +376,6 @@ def _clean(folder: JobFolder, run: Launch, *, success: bool) -> None:
         folder.remove()
     elif folder.root.exists():
         run.tell(f"the job's folder is kept: {folder.root}")
-
-
-def _status(followed: Followed, *, success: bool) -> int:
-    return followed.exit_status or int(not success)
 
 
 def _signal_status(status: int | None) -> bool:

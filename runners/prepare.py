@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from matrix import __version__
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span
+from matrix.recipes.pinned import WITHOUT_ETCD_NATS
 from runners import srtctl
 from runners.jobenv import base_environment, point_environment
 from runners.pin import read_pin, require
@@ -242,10 +243,27 @@ def host_faults(profile: Profile, document: Mapping[str, Any], row: Mapping[str,
             yield _fault("host-model", message, f"add it under models: in {profile.source}", profile.source)
         elif not path.is_dir():
             yield _fault("host-model", f"the folder of the model {alias} is not there.", "copy the model there", path)
+    for tool, why in _tools_of(document):
+        file = profile.tools.get(tool)
+        if file is None or not os.access(file, os.X_OK):
+            message = f"{why}, and the profile names no {tool} that can be run; the job would end before it has served."
+            yield _fault(
+                "host-tool", message, f"put the program there, or name it by tools.{tool}", file or profile.source
+            )
     nearest = next((folder for folder in (profile.outputs, *profile.outputs.parents) if folder.exists()), None)
     if nearest is None or not os.access(nearest, os.W_OK | os.X_OK):
         message = "the outputs folder cannot be written, and Slurm would fail the job without a word."
         yield _fault("host-outputs", message, "see outputs: in the profile", profile.outputs)
+
+
+def _tools_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Programs that the pinned srtctl starts for a recipe, and why."""
+    frontend = str((document.get("frontend") or {}).get("type", "dynamo"))
+    if document and frontend not in WITHOUT_ETCD_NATS:
+        for tool in ("nats-server", "etcd"):
+            yield tool, f"the pinned srtctl starts it for the frontend {frontend}"
+    if ((document.get("observability") or {}).get("tachometer") or {}).get("enabled"):
+        yield "tachometer-scraper", "the recipe asks for Tachometer"
 
 
 def _resolved(target: Target, tag: str, profile: Profile) -> tuple[Resolved | None, list[Finding]]:

@@ -23,7 +23,18 @@ from runners.workspace import beside
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Collected", "Kept", "Kind", "Places", "clear_leftovers", "collect", "kinds_of", "leftovers", "pack_logs"]
+__all__ = [
+    "Collected",
+    "Kept",
+    "Kind",
+    "Places",
+    "clear_leftovers",
+    "collect",
+    "kinds_of",
+    "leftovers",
+    "pack_logs",
+    "settled",
+]
 
 _LOGS: Final = "server-logs.tar.gz"
 _EVAL_FILES: Final = ("results*.json", "sample*.jsonl", "meta_env.json")
@@ -142,6 +153,36 @@ def collect(
     return found
 
 
+def settled(row: Mapping[str, Any], places: Places, prefix: str, *, agentic_folder: str = WORKSPACE) -> bool:
+    """Whether every file that must be there is there, and whole. Changes nothing."""
+    concs = row["conc"] if isinstance(row["conc"], list) else [row["conc"]]
+    logs = places.output / "logs"
+    for kind in kinds_of(row):
+        match kind:
+            case Kind.AGENTIC:
+                groups = [[places.host(agentic_folder) / f"{prefix}_conc{conc}.json"] for conc in concs]
+            case Kind.FIXED:
+                groups = [_fixed_files(logs, int(conc)) for conc in concs]
+            case Kind.EVAL:
+                groups = [list((logs / "eval_results").rglob("results*.json"))]
+        if not all(group and all(map(_is_whole, group)) for group in groups):
+            return False
+    return True
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _fixed_files(logs: Path, conc: int) -> list[Path]:
+    names = (f"results_concurrency_{conc}.json", f"results_concurrency_{conc}_*.json")
+    return sorted({path for name in names for path in logs.rglob(name)}) if logs.is_dir() else []
+
+
 def _agentic(found: Collected, concs: Sequence[int], folder: Path, prefix: str, into: Path) -> None:
     for conc in concs:
         path = folder / f"{prefix}_conc{conc}.json"
@@ -163,13 +204,12 @@ def _agentic(found: Collected, concs: Sequence[int], folder: Path, prefix: str, 
 
 def _fixed(found: Collected, concs: Sequence[int], logs: Path, into: Path) -> None:
     for conc in concs:
-        names = (f"results_concurrency_{conc}.json", f"results_concurrency_{conc}_*.json")
-        paths = sorted({path for name in names for path in logs.rglob(name)}) if logs.is_dir() else []
+        paths = _fixed_files(logs, conc)
         if len(paths) > 1:
             message = f"there are {len(paths)} results for concurrency {conc}: {', '.join(map(str, paths))}."
             found.findings.append(Finding(rule="result-twice", message=message, span=Span(str(logs))))
             continue
-        path = paths[0] if paths else logs / names[0]
+        path = paths[0] if paths else logs / f"results_concurrency_{conc}.json"
         record = _read(found, path, f"the client has left no result for concurrency {conc}")
         if record is None:
             continue

@@ -137,6 +137,7 @@ def python_version(python: Path) -> str:
     return version
 
 
+_DOCTOR: Final = "python -m runners doctor says what is missing"
 _PYTHON_FIX: Final = "name one by python: in the profile, 3.10 or newer, at the same path on all nodes"
 
 
@@ -265,9 +266,7 @@ def prove(
         found = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         message = f"srtctl does not start: {_last(done)}."
-        raise _refused(
-            folder.clone, "launch-srtctl", message, "python -m runners doctor says what is missing"
-        ) from None
+        raise _refused(folder.clone, "launch-srtctl", message, _DOCTOR) from None
     findings = []
     if said := found.get("cluster"):
         findings.append(
@@ -310,7 +309,11 @@ def submit(
         SubmissionError: it did not say which job it submitted.
     """
     env = {**environ, "SRTSLURM_CONFIG": str(folder.cluster_file)}
-    known = features(process.run([*srtctl, "apply", "--help"], timeout=_ASK_SECONDS, env=env, cwd=folder.clone).stdout)
+    try:
+        done = process.run([*srtctl, "apply", "--help"], timeout=_ASK_SECONDS, env=env, cwd=folder.clone)
+    except process.CallError as error:
+        raise _refused(folder.clone, "launch-srtctl", f"srtctl does not start: {error}.", _DOCTOR) from None
+    known = features(done.stdout)
     if "--json" not in known:
         message = "this srtctl has no apply --json, so it cannot say which job it submitted."
         raise _refused(folder.clone, "launch-srtctl", message, "pin a version that has it")

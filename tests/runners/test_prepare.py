@@ -18,7 +18,7 @@ from matrix.errors import RefusedError
 from matrix.workspace import open_workspace
 from runners import srtctl
 from runners.cli.main import main
-from runners.prepare import Prepared, Wishes, prepare
+from runners.prepare import Prepared, Wishes, host_faults, prepare
 from runners.profile import Profile, find_profile
 from runners.resolved import resolve
 from runners.target import Target, read_plan, read_row, target_of
@@ -304,3 +304,17 @@ def test_a_job_folder_is_removed_whole(tmp_path: Path) -> None:
     folder.scratch.mkdir(parents=True)
     folder.remove()
     assert not folder.root.exists()
+
+
+@pytest.mark.parametrize(("frontend", "wanted"), [("sglang", 2), ("dynamo", 2), ("vllm", 0), ("atomesh", 0)])
+def test_a_frontend_that_needs_a_program_is_refused_without_it(made: World, frontend: str, wanted: int) -> None:
+    document = {"frontend": {"type": frontend}, "model": {"path": "tiny"}}
+    row = target(made).row
+    without = profile(made)
+    found = [fault for fault in host_faults(without, document, row) if fault.rule == "host-tool"]
+    assert len(found) == wanted
+    program = made.folder / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    having = replace(without, tools={"nats-server": program, "etcd": program})
+    assert list(host_faults(having, document, row)) == []

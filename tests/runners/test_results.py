@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runners.results import Collected, Kind, Places, collect, kinds_of, pack_logs
+from runners.results import Collected, Kind, Places, collect, kinds_of, pack_logs, settled
 
 AGENTIC: dict[str, Any] = {"conc": [16], "run-eval": False}
 FIXED: dict[str, Any] = {"conc": [4, 8], "isl": 8192, "osl": 1024}
@@ -162,3 +162,21 @@ def test_paths_of_containers_are_found_on_the_host(places: Places) -> None:
     assert places.host("/infmax-workspace/a") == places.workspace / "a"
     assert places.host("/logs/a") == places.output / "logs" / "a"
     assert places.host("/logsx") == Path("/logsx")
+
+
+def test_results_have_settled_when_all_of_them_are_whole(places: Places) -> None:
+    logs = places.output / "logs"
+    assert not settled(FIXED, places, PREFIX)
+    put(logs / "results_concurrency_4.json", {})
+    assert not settled(FIXED, places, PREFIX)
+    half = put(logs / "results_concurrency_8.json", '{"completed')
+    assert not settled(FIXED, places, PREFIX)
+    put(half, {})
+    assert settled(FIXED, places, PREFIX)
+    assert not settled({**FIXED, "run-eval": True}, places, PREFIX)
+    put(logs / "eval_results" / "results_1.json", {})
+    assert settled({**FIXED, "run-eval": True}, places, PREFIX)
+    assert not settled(AGENTIC, places, PREFIX)
+    file = put(places.workspace / f"{PREFIX}_conc16.json", {})
+    assert settled(AGENTIC, places, PREFIX)
+    assert file.exists()
