@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkout", "JobFolder", "checkout_of", "clone", "locked", "make_job_folder", "patched_tree", "write_atomic"]
 
 _PLACEHOLDER: Final = """#!/bin/sh
-echo "{name} is not installed on this cluster: name it under tools: in the cluster profile" >&2
+echo "{name} is not installed on this cluster: see tools: in the cluster profile" >&2
 exit 127
 """
 _TOOLS: Final = {
@@ -139,7 +139,7 @@ def add_tools(target: Path, tools: dict[str, Path]) -> None:
     for name, place in _TOOLS.items():
         path = target / place
         path.parent.mkdir(exist_ok=True)
-        if name in tools:
+        if name in tools and tools[name].is_file():
             path.unlink(missing_ok=True)
             path.symlink_to(tools[name])
         elif not path.exists():
