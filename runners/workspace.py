@@ -138,7 +138,7 @@ def add_tools(target: Path, tools: dict[str, Path]) -> None:
     """Put the programs into a clone that srtctl wants there; for one that the cluster lacks, a file that says so."""
     for name, place in _TOOLS.items():
         path = target / place
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if name in tools and tools[name].is_file():
             path.unlink(missing_ok=True)
             path.symlink_to(tools[name])

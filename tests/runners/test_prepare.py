@@ -22,7 +22,7 @@ from runners.prepare import Prepared, Wishes, host_faults, prepare
 from runners.profile import Profile, find_profile
 from runners.resolved import resolve
 from runners.target import Target, read_plan, read_row, target_of
-from runners.workspace import JobFolder
+from runners.workspace import JobFolder, add_tools
 from tests.runners.standin import SUBMODULE, World, world
 
 if TYPE_CHECKING:
@@ -318,3 +318,13 @@ def test_a_frontend_that_needs_a_program_is_refused_without_it(made: World, fron
     program.chmod(0o755)
     having = replace(without, tools={"nats-server": program, "etcd": program})
     assert list(host_faults(having, document, row)) == []
+
+
+def test_a_tool_that_is_not_there_is_replaced_by_one_that_says_so(tmp_path: Path) -> None:
+    there = tmp_path / "etcd"
+    there.touch()
+    add_tools(tmp_path / "clone", {"etcd": there, "nats-server": tmp_path / "nowhere"})
+    assert (tmp_path / "clone" / "configs" / "etcd").resolve() == there
+    done = subprocess.run([tmp_path / "clone" / "configs" / "nats-server"], capture_output=True, text=True, check=False)
+    assert done.returncode == 127
+    assert "nats-server is not installed on this cluster" in done.stderr
