@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Command", "Pair", "Run", "pair", "run"]
+__all__ = ["Command", "Pair", "Run", "middle", "pair", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

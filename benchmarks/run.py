@@ -19,7 +19,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.inputs import ROOT, changelog, masters, synthetic
-from benchmarks.measure import Command, Pair, pair, run
+from benchmarks.measure import Command, Pair, middle, pair, run
 
 FLOOR: Final = """\
 import sys, yaml
@@ -29,6 +29,10 @@ for name in sys.argv[1:]:
             pass
 """
 """A process that does nothing but start and read the same bytes through libyaml's events."""
+
+POINT: Final = (
+    "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark--agentic--1p-tp8dpa-1d-tp8dpa--c256--override_dpa8_c256_lmcache"
+)
 
 VALIDATE: Final = "from matrix.cli.changelog import validate_main; validate_main()"
 
@@ -123,8 +127,20 @@ def help_text(options: Options, _: Path) -> Iterator[Line]:
     yield ratio("matrix --help / import click", both, 1.5, "")
 
 
+def prepare(options: Options, _: Path) -> Iterator[Line]:
+    """Budget 6: a warm preparation of a launch, as the whole process of a dry run."""
+    if not any((ROOT / "runners/srt-slurm/upstream").glob("*")):
+        detail = "not run: git submodule update --init"
+        yield Line(what="warm preparation: no submodule", figure=0, unit="", budget=None, detail=detail)
+        return
+    dry = python("-m", "runners", "launch", POINT, "--dry-run", "--off-cluster")
+    run(dry)
+    seconds = middle([run(dry) for _ in range(max(3, options.rounds // 3))]).seconds
+    yield Line(what="launch --dry-run, warm, whole process", figure=seconds, unit="s", budget=1, detail="")
+
+
 MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
-    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text,
+    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text, "prepare": prepare,
 }  # fmt: skip
 
 
