@@ -147,8 +147,8 @@ def emit(expansion: Expansion, request: Request, style: str, *, allow_empty: boo
     return 0
 
 
-def _chunks(texts: Iterable[str], size: int = 512) -> Iterator[str]:
-    """The texts in larger pieces: a write per line costs more than the line."""
+def _chunks(texts: Iterable[str], size: int = 64) -> Iterator[str]:
+    """The texts in larger pieces: a write per line costs more than the line, and so does much fresh memory."""
     from itertools import islice
 
     stream = iter(texts)

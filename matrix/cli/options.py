@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -64,7 +64,13 @@ def workspace_of(
     """What the file options name, over the repository that the working directory stands in."""
     from matrix.workspace import open_workspace
 
-    return open_workspace(masters=masters, runners=runners, recipes=recipes, golden=golden)
+    workspace = open_workspace(masters=masters, runners=runners, recipes=recipes, golden=golden)
+    _LAST[:] = [workspace]
+    return workspace
+
+
+_LAST: Final[list[Workspace]] = []
+"""Keeps what a command read to its very end: the process ends faster than it could take the objects apart."""
 
 
 def terminal_width() -> int:

@@ -67,7 +67,7 @@ _SPEC_DECODING: Final = frozenset(("none", "mtp", "draft_model"))
 
 
 def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
-    if type(node) is not Map or not node.keys() <= _CONFIG_KEYS or not is_config_key(key) or None in node.values():
+    if type(node) is not Map or not _CONFIG_KEYS.issuperset(node) or not is_config_key(key) or None in node.values():
         raise Unacceptable
     get = node.get
     multinode, disagg, scenarios = get("multinode"), get("disagg", False), get("scenarios")
@@ -153,7 +153,7 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
         raise Unacceptable
     get = node.get
     shape = "worker" if "worker" in node else "roles" if "prefill" in node or "decode" in node else "single"
-    if not node.keys() <= _ENTRY_KEYS[shape, agentic] or (shape == "single") == multinode:
+    if not _ENTRY_KEYS[shape, agentic].issuperset(node) or (shape == "single") == multinode:
         raise Unacceptable
     topology: Topology
     if shape == "single":
@@ -200,7 +200,7 @@ def _engine(node: Map) -> Worker:
 
 def _worker(node: Any, replicas: int | None) -> Worker:
     """A worker block. ``replicas`` holds where num-worker is left out; None where it may not be."""
-    if type(node) is not Map or not node.keys() <= _WORKER_KEYS:
+    if type(node) is not Map or not _WORKER_KEYS.issuperset(node):
         raise Unacceptable
     get = node.get
     count = get("num-worker", replicas)
@@ -219,17 +219,18 @@ def _worker(node: Any, replicas: int | None) -> Worker:
 
 def _sized(node: Map, replicas: int, ep: Any, dp_attn: Any, hardware: str | None, settings: tuple[str, ...]) -> Worker:
     get = node.get
-    tp, ep = _count(get("tp")), _count(ep)
-    if type(dp_attn) is not bool:
+    tp: Any = get("tp")
+    pp, dcp, pcp = get("pp", 1), get("dcp-size", 1), get("pcp-size", 1)
+    for size in (tp, ep, pp, dcp, pcp):
+        if type(size) is not int or not 0 < size <= MAX_CONCURRENCY:
+            raise Unacceptable
+    if type(dp_attn) is not bool or tp % dcp:
         raise Unacceptable
-    pp, dcp, pcp = _count(get("pp", 1)), _count(get("dcp-size", 1)), _count(get("pcp-size", 1))
     attn_dp = None
     if "attn-dp-size" in node:
         attn_dp = _count(node["attn-dp-size"])
         if tp % attn_dp or (attn_dp > 1) is not dp_attn:
             raise Unacceptable
-    if tp % dcp:
-        raise Unacceptable
     return Worker(replicas, tp, ep, dp_attn, pp, dcp, pcp, attn_dp, hardware, settings, node)
 
 

@@ -33,9 +33,8 @@ _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-_LETTERS: Final = frozenset("nNtTfFyYoO")
-_MAYBE_NOT_A_STRING: Final = _LETTERS | frozenset("0123456789+-.~")
-_UNCLEAR_WORDS: Final = frozenset(("on", "off", "yes", "no"))
+_AMBIGUOUS: Final = ("on", "off", "yes", "no")
+_MAYBE_NOT_A_STRING: Final = frozenset("0123456789+-.~nNtTfFyYoO")
 _CORE_TAG: Final = "tag:yaml.org,2002:"
 _CONTAINER_TAGS: Final = (f"{_CORE_TAG}map", f"{_CORE_TAG}seq", "!")
 _TAGGED: Final[dict[str, type]] = {"int": int, "float": WrittenFloat, "bool": bool, "null": type(None)}
@@ -116,10 +115,12 @@ class _Reader:
                 raise _Broken(self.finding(event.start_mark, "yaml-documents", message, fix))
         return root
 
-    # The three methods below are the hot path of every command: one event each turn, no call for a scalar seen before.
+    # The two methods below see every event of every file, which is most of what a command does. So a scalar seen before
+    # costs no call, and what is seldom there (a tag, an anchor) costs one only where it is.
 
-    def mapping(self, start: Any, depth: int) -> Map:  # noqa: PLR0912
-        self.enter(start, depth)
+    def mapping(self, start: Any, depth: int) -> Map:  # noqa: C901, PLR0912
+        if start.anchor is not None or start.tag is not None or depth > _MAX_DEPTH:
+            self.enter(start, depth)
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
         node = Map()
         node.mark = start.start_mark
@@ -148,8 +149,12 @@ class _Reader:
                     node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
                 else:
                     node[key] = self.unusual(event)
+            elif kind is MappingStartEvent:
+                node[key] = self.mapping(event, depth + 1)
+            elif kind is SequenceStartEvent:
+                node[key] = self.sequence(event, depth + 1)
             else:
-                node[key] = self.value(event, depth)
+                node[key] = self.alias(event.anchor, event.start_mark, depth)
             marks[key] = (key_mark, event.start_mark)
         if _MERGE in node:
             self.merge(node)
@@ -158,7 +163,8 @@ class _Reader:
         return node
 
     def sequence(self, start: Any, depth: int) -> Seq:
-        self.enter(start, depth)
+        if start.anchor is not None or start.tag is not None or depth > _MAX_DEPTH:
+            self.enter(start, depth)
         get_event, scalars = self.get_event, self.scalars
         node = Seq()
         node.mark = start.start_mark
@@ -232,15 +238,14 @@ class _Reader:
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]
-        if text[0] in _LETTERS and text.casefold() not in _UNCLEAR_WORDS:
+        if text[0].isalpha() and text.casefold() not in _AMBIGUOUS:
             return text
-        if text.isascii():
-            whole, dot, decimals = text.partition(".")
-            if whole.isdigit() and len(text) <= _MAX_DIGITS:
-                if dot and decimals.isdigit():
-                    return WrittenFloat(text)
-                if not dot and (whole[0] != "0" or whole == "0"):
-                    return int(whole)
+        if text.isascii() and len(text) <= _MAX_DIGITS:
+            parts = text.split(".")
+            if len(parts) == 1 and (text[0] != "0" or text == "0") and all(map(str.isdigit, text.split("_"))):
+                return int(text)
+            if len(parts) > 1 and all(map(str.isdigit, parts)):
+                return WrittenFloat(text) if len(parts) == 2 else text
         from matrix.config.scalars import Unclear, meaning
 
         value = meaning(text)
@@ -276,10 +281,11 @@ class _Reader:
         """A plain key that may not be a string. ``on`` and its like stay strings: workflows are made of them."""
         if text == "<<":
             return _MERGE
-        if text.casefold() in _UNCLEAR_WORDS:
+        value = text if text.casefold() in _AMBIGUOUS else self.resolve(text, mark)
+        if isinstance(value, str):
+            self.keys.add(text)
             return text
-        value = self.resolve(text, mark)
-        if value is _UNRESOLVED or isinstance(value, str) or (self.integer_keys and type(value) is int):
+        if value is _UNRESOLVED or (self.integer_keys and type(value) is int):
             return text if value is _UNRESOLVED else value
         spelled = text or "an empty key"
         kind = {int: "a number", WrittenFloat: "a number", bool: "a boolean"}.get(type(value), "null")

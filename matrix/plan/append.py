@@ -6,11 +6,11 @@ there already, with the one image that all of it was measured with.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrix.checks.changed import points_of
 from matrix.findings import Finding, Related
-from matrix.points.row import template_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -171,7 +171,8 @@ def _changed_row(curve: _Curve, new: dict[str, _Curve]) -> Finding:
 
 def _fields(deployment: Deployment) -> dict[str, Any]:
     """What makes a curve: the row without what a single point has of its own."""
-    return {name: value for name, value in template_of(deployment).items() if name not in ("conc", "exp-name")}
+    fields: dict[str, Any] = json.loads(deployment.texts.canonical)
+    return fields
 
 
 def _shared(one: dict[str, Any], other: dict[str, Any]) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matrix.findings import Finding, Span
 
     _PerNode = Callable[[str], tuple[int, ...]]
+    _Place = Callable[[], Span]
 
 __all__ = ["MAX_NODE_DRAM_MIB", "BudgetError", "dram_budget_gb", "gpus_used", "topology_nodes"]
 
@@ -103,11 +104,11 @@ def _gpus_on_node(topology: Topology, per_node: int, config: Config, span: Span)
 
 
 def topology_nodes(
-    topology: Aggregated | Disaggregated, runner: str, fleet: Fleet, gpus_per_node: _PerNode, span: Span
+    topology: Aggregated | Disaggregated, runner: str, fleet: Fleet, gpus_per_node: _PerNode, place: _Place
 ) -> int:
     """Nodes by the topology alone: per role a ``PREFILL_NODES``/``DECODE_NODES`` setting, or its replicas' GPUs.
 
-    ``gpus_per_node`` is `Fleet.gpus_per_node`, or a cache of it.
+    ``gpus_per_node`` is `Fleet.gpus_per_node`, or a cache of it; ``place`` says where a refusal points.
 
     Raises:
         BudgetError: contradicting settings, or nothing tells how many GPUs a node of the runner has.
@@ -115,33 +116,35 @@ def topology_nodes(
     if isinstance(topology, Aggregated):
         if topology.num_nodes is not None:
             return topology.num_nodes
-        roles = (("PREFILL_NODES", topology.worker), ("DECODE_NODES", topology.decode))
+        prefill = topology.worker
     else:
-        roles = (("PREFILL_NODES", topology.prefill), ("DECODE_NODES", topology.decode))
-    return sum(_role_nodes(name, worker, runner, fleet, gpus_per_node, span) for name, worker in roles)
+        prefill = topology.prefill
+    nodes = _role_nodes("PREFILL_NODES=", prefill, runner, fleet, gpus_per_node, place)
+    return nodes + _role_nodes("DECODE_NODES=", topology.decode, runner, fleet, gpus_per_node, place)
 
 
-def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_node: _PerNode, span: Span) -> int:
-    stated = sorted(_stated(f"{name}=", worker.settings))
+def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_node: _PerNode, place: _Place) -> int:
+    stated = [setting for setting in worker.settings if setting.startswith(name)]
     if stated:
-        if len(stated) == 1 and stated[0].isdecimal() and int(stated[0]) > 0:
-            return int(stated[0])
-        message = f"the settings {' and '.join(f'{name}={value}' for value in stated)} do not name one count of nodes."
-        raise _refusal(rule="node-count", message=message, fix=f"keep one {name}=N with N >= 1", span=span)
+        counts = sorted({setting[len(name) :] for setting in stated})
+        if len(counts) == 1 and counts[0].isdecimal() and int(counts[0]) > 0:
+            return int(counts[0])
+        message = f"the settings {' and '.join(f'{name}{count}' for count in counts)} do not name one count of nodes."
+        raise _refusal(rule="node-count", message=message, fix=f"keep one {name}N with N >= 1", span=place())
     label = worker.hardware or runner
     known = gpus_per_node(label)
     if len(known) == 1:
         return ceil(worker.replicas * worker.gpus / known[0])
     if known:
-        counts = " or ".join(map(str, known))
-        message = f"clusters of the family of {label} have {counts} GPUs a node, so its node count is open."
+        sizes = " or ".join(map(str, known))
+        message = f"clusters of the family of {label} have {sizes} GPUs a node, so its node count is open."
         fix = "name one cluster: label as the runner (or as the role's hardware)"
     else:
         message = (
             f"nothing in {fleet.document.name} says how many GPUs a node of {label} has, so its node count is open."
         )
         fix = "add its hardware record there, or mend the label"
-    raise _refusal(rule="hardware-missing", message=message, fix=fix, span=span)
+    raise _refusal(rule="hardware-missing", message=message, fix=fix, span=place())
 
 
 def _refusal(*, rule: str, message: str, fix: str, span: Span) -> BudgetError:
@@ -154,10 +157,6 @@ def _near(label: str, known: Iterable[str]) -> str:
     from matrix.findings import did_you_mean
 
     return did_you_mean(label, known)
-
-
-def _stated(prefix: str, settings: Iterable[str]) -> set[str]:
-    return {setting[len(prefix) :] for setting in settings if setting.startswith(prefix)}
 
 
 def gpus_used(topology: Topology, nodes: int | None, per_node: int | None) -> int:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+from matrix.config.model import ScenarioKind, SingleNode
 from matrix.points.point import Evaluation, Point
 
 if TYPE_CHECKING:
@@ -135,117 +135,118 @@ class _Marked:
 
     def __iter__(self) -> Iterator[Point]:
         copies: list[Point] = []
-        taken: set[Any] = set()
-        default = self.policy.default
+        taken: set[_Group] = set()
+        picks, suite, policy = self.picks, self.policy.default, self.policy
+        usual = Evaluation(suite.framework, suite.suite)
+        last: Deployment | None = None
         for point in self.points:
-            deployment = point.deployment
-            picked = self.picks.of(point, taken)
-            vendor = self.policy.vendor(deployment)
-            conc = picked if deployment.multinode else None
-            if vendor is not None:
-                own = max(point.concs) if deployment.multinode else None
-                yield point._replace(run_eval=True, evaluation=Evaluation(vendor.framework, vendor.suite, own))
+            deployment, concs = point.deployment, point.concs
+            if deployment is not last:
+                last, group, multinode = deployment, picks.group(deployment), deployment.multinode
+                own = policy.vendor(deployment)
+            picked = group.pick(concs, taken) if group is not None else 0
+            evaluation = Evaluation(suite.framework, suite.suite, picked) if picked and multinode else usual
+            if own is not None:
+                conc = max(concs) if multinode else None
+                yield Point(deployment, concs, True, Evaluation(own.framework, own.suite, conc))
                 if picked:
-                    evaluation = Evaluation(default.framework, default.suite, conc)
-                    copies.append(point._replace(run_eval=True, evaluation=evaluation, eval_only=True))
+                    copies.append(Point(deployment, concs, True, evaluation, True))
             elif picked:
-                yield Point(deployment, point.concs, True, Evaluation(default.framework, default.suite, conc))
+                yield Point(deployment, concs, True, evaluation)
             else:
-                yield Point(deployment, point.concs, False)
+                yield Point(deployment, concs, False)
         yield from copies
 
 
-class _Group(NamedTuple):
-    """What a deployment is compared with: its group, whether only the group's first hit counts, its topology."""
+class _Group:
+    """Deployments that are compared with each other, and the concurrencies of them that are evaluated.
 
-    key: Any
-    first_only: bool
-    topology: Any
+    ``once``: at the first point that has the concurrency, not at each. ``spare``: the group of an agentic multi-node
+    topology. It stands in when nothing of the topology is high enough, so that no topology loses its accuracy run.
+    """
+
+    __slots__ = ("found", "once", "served", "spare", "wanted")
+
+    def __init__(self, *, once: bool, spare: _Group | None = None) -> None:
+        self.once = once
+        self.spare = spare
+        self.found: set[int] = set()
+        self.served = False
+        self.wanted: frozenset[int] = frozenset()
+
+    def settle(self, *, median: bool) -> None:
+        """Decide: of what was found the highest, and the upper median where that is wanted too."""
+        if self.found and not self.served:
+            ladder = sorted(self.found)
+            self.wanted = frozenset((ladder[-1], ladder[len(ladder) // 2] if median else ladder[-1]))
+
+    def pick(self, concs: tuple[int, ...], taken: set[_Group]) -> int:
+        """The concurrency at which a point is evaluated, or 0. ``taken`` holds the groups that had their point."""
+        group = self if self.wanted or self.spare is None else self.spare
+        hits = group.wanted.intersection(concs)
+        if not hits or group in taken:
+            return 0
+        if self.once:
+            taken.add(group)
+        return max(hits)
 
 
 class _Picks:
-    """Per group, the concurrencies that are evaluated.
-
-    The highest eligible one; for single-node fixed lengths the upper median too. An agentic multi-node topology that
-    has none falls back to its highest concurrency, so that no topology loses its accuracy run.
-    """
+    """The group of each deployment; None for one whose workload is not evaluated."""
 
     def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
         self.policy = policy
         self.groups: dict[int, _Group | None] = {}
-        self.wanted: dict[Any, frozenset[int]] = {}
-        least = policy.minimum_concurrency
-        ladders: dict[Any, set[int]] = {}
-        highest: dict[Any, int] = {}
-        picked: set[Any] = set()
-        fallback: dict[Any, int] = {}
+        self.by_key: dict[Any, _Group] = {}
+        last: Deployment | None = None
+        group: _Group | None = None
         for point in points:
-            group = self.group(point.deployment)
+            deployment = point.deployment
+            if deployment is not last:
+                last, group = deployment, self.group(deployment)
+                least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
             if group is None:
                 continue
-            concs = point.concs
-            top = max(concs)
-            if not point.deployment.multinode:
-                if point.deployment.agentic:
-                    highest[group.key] = max(highest.get(group.key, 0), top)
-                elif top >= least:
-                    ladders.setdefault(group.key, set()).add(top)
-            elif top >= least:
-                highest[group.key] = max(highest.get(group.key, 0), top)
-                picked.add(group.topology)
-            elif point.deployment.agentic:
-                fallback[group.topology] = max(fallback.get(group.topology, 0), top)
-        self.wanted.update((key, frozenset((top,))) for key, top in highest.items())
-        self.fallback = {topology: top for topology, top in fallback.items() if topology not in picked}
-        for key, found in ladders.items():
-            ladder = sorted(found)
-            self.wanted[key] = frozenset((ladder[-1], ladder[len(ladder) // 2]))
-
-    def of(self, point: Point, taken: set[Any]) -> int:
-        """The concurrency at which the point is evaluated, or 0. ``taken`` holds the groups already served."""
-        group = self.group(point.deployment)
-        if group is None:
-            return 0
-        key = group.key
-        wanted = self.wanted.get(key)
-        if wanted is None:
-            if group.topology not in self.fallback:
-                return 0
-            key = group.topology
-            wanted = frozenset((self.fallback[key],))
-        hit = max((conc for conc in point.concs if conc in wanted), default=0)
-        if hit and group.first_only:
-            if key in taken:
-                return 0
-            taken.add(key)
-        return hit
+            top = max(point.concs)
+            if top >= least:
+                group.found.add(top)
+                if group.spare is not None:
+                    group.spare.served = True
+            elif group.spare is not None:
+                group.spare.found.add(top)
+        for group in self.by_key.values():
+            group.settle(median=not group.once)
 
     def group(self, deployment: Deployment) -> _Group | None:
-        found = self.groups.get(id(deployment), self)
-        if found is self:
-            found = self.groups[id(deployment)] = self._group(deployment)
-        return found  # type: ignore[return-value]
+        """The deployment's group, made when first asked for."""
+        group = self.groups.get(id(deployment))
+        if group is None and self.policy.eligible(deployment):
+            key, spare = _keys(deployment)
+            group = self.by_key.get(key)
+            if group is None:
+                if spare is not None and spare not in self.by_key:
+                    self.by_key[spare] = _Group(once=True)
+                once = deployment.multinode or deployment.agentic
+                group = self.by_key[key] = _Group(once=once, spare=self.by_key.get(spare))
+            self.groups[id(deployment)] = group
+        return group
 
-    def _group(self, deployment: Deployment) -> _Group | None:
-        if not self.policy.eligible(deployment):
-            return None
-        config, scenario, topology = deployment.config, deployment.scenario, deployment.entry.topology
-        where = (config.model, deployment.runner, config.framework, config.precision)
-        if not isinstance(topology, SingleNode):
-            workers = (
-                (topology.worker, topology.decode)
-                if isinstance(topology, Aggregated)
-                else (topology.prefill, topology.decode)
-            )
-            shape = tuple((w.replicas, w.tp, w.ep, w.dp_attn, w.pp, w.dcp, w.pcp, w.attn_dp) for w in workers)
-            # Only agentic points fall back, so a fixed-length one must neither take the mark nor count as having it.
-            falls_back = (where, shape) if deployment.agentic else None
-            return _Group(deployment.family, first_only=True, topology=falls_back)
-        w = topology.worker
-        key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)
-        if deployment.agentic:
-            return _Group((key, config.image, w.tp, w.ep, w.pp, w.dcp, w.pcp), first_only=True, topology=None)
-        return _Group((key, scenario.isl, scenario.osl), first_only=False, topology=None)
+
+def _keys(deployment: Deployment) -> tuple[Any, Any]:
+    """What deployments of one group have in common, and those of one agentic multi-node topology (else None)."""
+    config, scenario, topology = deployment.config, deployment.scenario, deployment.entry.topology
+    where = (config.model, deployment.runner, config.framework, config.precision)
+    if not isinstance(topology, SingleNode):
+        # Only agentic points fall back, so a fixed-length one must neither take the mark nor count as having it.
+        if not deployment.agentic:
+            return deployment.family, None
+        prefill, decode = topology[0], topology[1]
+        return deployment.family, (where, prefill[:8], decode[:8])
+    w = topology.worker
+    key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)
+    if deployment.agentic:
+        return (key, config.image, w.tp, w.ep, w.pp, w.dcp, w.pcp), None
+    return (key, scenario.isl, scenario.osl), None
 
 
 def _all_evals(points: Iterable[Point], policy: EvalPolicy) -> Iterator[Point]:

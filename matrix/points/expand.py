@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matrix.config.model import Aggregated, Disaggregated, ScenarioKind, SingleNode
+from matrix.config.model import Aggregated, ScenarioKind, SingleNode
 from matrix.errors import RefusedError
 from matrix.points.budget import BudgetError, dram_budget_gb, gpus_used, topology_nodes
-from matrix.points.point import Deployment, Point, Stack
-from matrix.points.row import CONFIG_FILE
+from matrix.points.point import NO_RECIPES, Deployment, Point, Stack
+from matrix.points.row import CONFIG_FILE, Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matrix.config.fleet import Fleet
-    from matrix.config.model import Config, Entry, Scenario
+    from matrix.config.model import Config, Disaggregated, Entry, Scenario
     from matrix.findings import Finding
+    from matrix.points.point import Recipes
     from matrix.points.select import Selector
     from matrix.recipes.recipe import Recipe, RecipeBook
 
@@ -68,8 +69,9 @@ def survey(
                 continue
             if runners is None:
                 runners = surveyor.runners(config, node_filter)
+            frames = [Frame(config, scenario, runner, on_node=node_filter is not None) for runner in runners]
             for entry in scenario.entries:
-                group = surveyor.deploy(config, scenario, entry, runners, on_node=node_filter is not None)
+                group = surveyor.deploy(config, scenario, entry, frames)
                 if group:
                     groups.append(group)
     return Survey(tuple(groups), surveyor.report())
@@ -102,38 +104,34 @@ class _Surveyor:
         return tuple(dict.fromkeys(node for node in fleet.nodes(label) if node_filter in node))
 
     def deploy(
-        self, config: Config, scenario: Scenario, entry: Entry, runners: Sequence[str], *, on_node: bool
+        self, config: Config, scenario: Scenario, entry: Entry, frames: Sequence[Frame]
     ) -> tuple[Deployment, ...]:
-        topology = entry.topology
+        facts, topology = self.facts, entry.topology
         try:
-            budget = dram_budget_gb(config, scenario, entry, self.facts.fleet) if entry.offload.mode == "dram" else 0
-            reference, holder = self.reference(config, entry)
-            recipe, recipe_nodes = self.recipe(reference, holder, config) if reference else (None, None)
+            budget = dram_budget_gb(config, scenario, entry, facts.fleet) if entry.offload.mode == "dram" else 0
+            reference = self.reference(config, entry)
+            recipes, recipe_nodes = NO_RECIPES, None
+            if reference is not None:
+                recipe, recipe_nodes = self.recipe(reference, config, entry)
+                recipes = self.injected(recipe, config, scenario, entry)
+            known = self.gpus_per_node(config.runner)
             group = []
-            for runner in runners:
+            for frame in frames:
                 nodes = None
                 if not isinstance(topology, SingleNode):
                     nodes = recipe_nodes
                     if nodes is None or (isinstance(topology, Aggregated) and topology.num_nodes is not None):
-                        nodes = self.nodes(topology, runner, config, entry)
-                known = self.gpus_per_node(config.runner)
-                gpus = gpus_used(topology, nodes, known[0] if len(known) == 1 else None)
-                injected = self.injected(recipe, config, scenario, entry)
+                        nodes = self.nodes(topology, frame.runner, config, entry)
                 group.append(
                     Deployment(
-                        config,
-                        scenario,
+                        frame,
                         entry,
-                        runner,
-                        on_node=on_node,
                         budget_gb=budget,
                         nodes=nodes,
-                        gpus=gpus,
+                        gpus=gpus_used(topology, nodes, known[0] if len(known) == 1 else None),
                         reference=reference,
-                        recipe=injected[0],
-                        eval_recipe=injected[1],
-                        golden=injected[2],
-                        stack=self.facts.stack,
+                        recipes=recipes,
+                        stack=facts.stack,
                     )
                 )
         except BudgetError as error:
@@ -151,8 +149,9 @@ class _Surveyor:
         """The count by topology. A runners file that need not hold every fact leaves it open, with a warning."""
         fleet = self.facts.fleet
         try:
-            span = config.document.span(entry.node.mark)
-            return topology_nodes(topology, runner, fleet, self.gpus_per_node, span)
+            return topology_nodes(
+                topology, runner, fleet, self.gpus_per_node, lambda: config.document.span(entry.node.mark)
+            )
         except BudgetError as error:
             if fleet.complete or error.finding.rule != "hardware-missing":
                 raise
@@ -163,40 +162,35 @@ class _Surveyor:
                 self.findings.append(error.finding._replace(severity=Severity.WARNING))
             return None
 
-    def reference(self, config: Config, entry: Entry) -> tuple[str | None, Any]:
-        """The one recipe that the entry names, and what holds its name: a mapping and key, or a list and index."""
+    def reference(self, config: Config, entry: Entry) -> str | None:
+        """The one recipe that the entry names."""
         topology = entry.topology
         if isinstance(topology, SingleNode):
-            return entry.srt_recipe, (entry.node, "srt-recipe")
-        workers = (
-            (topology.prefill, topology.decode)
-            if isinstance(topology, Disaggregated)
-            else (topology.worker, topology.decode)
-        )
-        named = [
-            (setting[len(CONFIG_FILE) :], worker, index)
-            for worker in workers
-            for index, setting in enumerate(worker.settings)
-            if setting.startswith(CONFIG_FILE)
-        ]
+            return entry.srt_recipe
+        settings = topology[0].settings + topology[1].settings
+        named = [setting for setting in settings if setting.startswith(CONFIG_FILE)]
         if not named:
-            return None, None
-        if len({text for text, _, _ in named}) > 1:
-            from matrix.findings import Finding, Related
+            return None
+        if named.count(named[0]) < len(named):
+            self.conflict(config, entry)
+            return None
+        return named[0][len(CONFIG_FILE) :]
 
-            spans = [config.document.of_value(worker.node["additional-settings"], index) for _, worker, index in named]
-            texts = list(dict.fromkeys(text for text, _, _ in named))
-            message = f"{config.key}: the roles name different recipes, {' and '.join(texts)}. One job runs one."
-            fix = "keep one CONFIG_FILE, on either role"
-            related = tuple(Related(span, text) for span, (text, _, _) in list(zip(spans, named, strict=True))[1:])
-            self.findings.append(
-                Finding(rule="recipe-conflict", message=message, fix=fix, span=spans[0], related=related)
-            )
-            return None, None
-        text, worker, index = named[0]
-        return text, (worker.node["additional-settings"], index)
+    def conflict(self, config: Config, entry: Entry) -> None:
+        """The roles of the entry name several recipes."""
+        from matrix.findings import Finding, Related
 
-    def recipe(self, reference: str, holder: Any, config: Config) -> tuple[Recipe | None, int | None]:
+        document, places = config.document, _places(entry)
+        spans = [document.of_value(node, key) for _, node, key in places]
+        texts = [text for text, _, _ in places]
+        message = (
+            f"{config.key}: the roles name different recipes, {' and '.join(dict.fromkeys(texts))}. One job runs one."
+        )
+        fix = "keep one CONFIG_FILE, on either role"
+        related = tuple(Related(span, text) for span, text in list(zip(spans, texts, strict=True))[1:])
+        self.findings.append(Finding(rule="recipe-conflict", message=message, fix=fix, span=spans[0], related=related))
+
+    def recipe(self, reference: str, config: Config, entry: Entry) -> tuple[Recipe | None, int | None]:
         if not self.facts.recipes:
             self.unread.append(reference)
             return None, None
@@ -207,14 +201,12 @@ class _Surveyor:
             recipe = self.facts.recipes.resolve(reference)
             return recipe, node_count(view_of(recipe))
         except RecipeError as error:
-            self.tell(error.finding, reference, holder, config, missing=error.missing)
+            self.tell(error.finding, reference, config, entry, missing=error.missing)
         except ViewError as error:
-            self.tell(error.finding, reference, holder, config, missing=False)
+            self.tell(error.finding, reference, config, entry, missing=False)
         return None, None
 
-    def injected(
-        self, recipe: Recipe | None, config: Config, scenario: Scenario, entry: Entry
-    ) -> tuple[Recipe | None, Recipe | None, str | None]:
+    def injected(self, recipe: Recipe | None, config: Config, scenario: Scenario, entry: Entry) -> Recipes:
         """Throughput recipe, accuracy recipe, golden length. Without a length the row is right: a warning."""
         if recipe is None or self.facts.inject is None:
             return recipe, recipe, None
@@ -226,14 +218,14 @@ class _Surveyor:
             self.findings += (finding._replace(severity=Severity.WARNING) for finding in error.findings)
             return recipe, recipe, None
 
-    def tell(self, finding: Finding, reference: str, holder: Any, config: Config, *, missing: bool) -> None:
+    def tell(self, finding: Finding, reference: str, config: Config, entry: Entry, *, missing: bool) -> None:
         """Once per recipe: at the line of the master that names it, or in the recipe where that is the broken one."""
         if reference in self.told:
             return
         self.told.add(reference)
         from matrix.findings import Related, Severity
 
-        node, key = holder
+        _, node, key = _places(entry)[0]
         place = config.document.of_value(node, key)
         if missing:
             told = finding._replace(span=place, severity=Severity.WARNING)
@@ -252,6 +244,19 @@ class _Surveyor:
             fix = "name the folder with --recipes DIR or [tool.matrix] recipes"
             self.findings.append(Finding(rule="recipe-root", message=message, fix=fix, severity=Severity.WARNING))
         return tuple(self.findings)
+
+
+def _places(entry: Entry) -> list[tuple[str, Any, Any]]:
+    """Each recipe that an entry names, with what holds the name: a mapping and key, or a list and index."""
+    topology = entry.topology
+    if isinstance(topology, SingleNode):
+        return [(entry.srt_recipe, entry.node, "srt-recipe")] if entry.srt_recipe is not None else []
+    return [
+        (setting[len(CONFIG_FILE) :], worker.node["additional-settings"], index)
+        for worker in (topology[0], topology[1])
+        for index, setting in enumerate(worker.settings)
+        if setting.startswith(CONFIG_FILE)
+    ]
 
 
 def _near(label: str, fleet: Fleet) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from matrix.points.evals import mark_evals, only_evals, smoke, trim
+from matrix.points.evals import EvalMode, mark_evals, only_evals, smoke, trim
 from matrix.points.expand import Selection, survey
 from matrix.points.request import EVERYTHING
 from matrix.points.unique import Distinct, suspects
@@ -65,7 +65,8 @@ def expand(configs: Sequence[Config], facts: Facts, policy: EvalPolicy, request:
 
         findings += unknown_ids(points, request.ids)
         points = _Again(_ByName(request.ids), points)
-    distinct = Distinct(points, suspects(found.groups))
+    whole = not (by_point or request.trim or request.smoke or request.evals is EvalMode.ALL)
+    distinct = Distinct(points, suspects(found.groups, step=request.step, whole=whole))
     return Expansion(distinct, (*findings, *distinct.findings), (*by_config, *by_scenario, *by_point))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from matrix.findings import Finding, Severity
     from matrix.points.point import Deployment, Point
@@ -13,25 +13,36 @@ if TYPE_CHECKING:
 __all__ = ["Distinct", "suspects"]
 
 
-def suspects(groups: Iterable[tuple[Deployment, ...]]) -> frozenset[int]:
-    """The deployments (by ``id()``) whose points can repeat an id: they share a stem, or repeat a concurrency.
+def suspects(groups: Iterable[tuple[Deployment, ...]], *, step: int = 2, whole: bool = False) -> frozenset[int]:
+    """The deployments (by ``id()``) whose points can repeat an id: alike but for concurrencies, of which some are too.
 
-    Everything else is unique by construction, so a stream of a million points need not remember its ids.
+    Everything else is unique by construction, so a stream of a million points need not remember its ids. ``step``
+    climbs the ranges. ``whole``: no point loses a concurrency, so those of one allocation are alike only when all are.
     """
-    homes: dict[tuple[str, str, str], list[int]] = {}
-    found: set[int] = set()
+    homes: dict[str, list[tuple[Deployment, ...]]] = {}
     for group in groups:
-        concs = group[0].entry.concurrencies
-        repeats = len(set(concs)) < len(concs)
-        for deployment in group:
-            key = (deployment.stem, deployment.tail, deployment.runner if deployment.on_node else "")
-            homes.setdefault(key, []).append(id(deployment))
-            if repeats:
-                found.add(id(deployment))
-    for home in homes.values():
-        if len(home) > 1:
-            found.update(home)
-    return frozenset(found)
+        first = group[0]
+        homes.setdefault(first.stem + first.tail, []).append(group)
+    return frozenset(
+        id(deployment)
+        for home in homes.values()
+        if len(home) > 1 or len(home[0][0].entry.concurrencies) > 1
+        if _meet([group[0] for group in home], step, whole=whole)
+        for group in home
+        for deployment in group
+    )
+
+
+def _meet(alike: Sequence[Deployment], step: int, *, whole: bool) -> bool:
+    """Whether two points of these deployments can have one concurrency, or one list of them repeats a member."""
+    names: list[Any] = []
+    for deployment in alike:
+        ladder = deployment.entry.ladder(step)
+        if len(set(ladder)) < len(ladder):
+            return True
+        together = whole and deployment.multinode and not deployment.agentic
+        names += (tuple(ladder),) if together else ladder
+    return len(alike) > 1 and len(set(names)) < len(names)
 
 
 class Distinct:
@@ -43,9 +54,9 @@ class Distinct:
         self.findings: tuple[Finding, ...] = tuple(self._check(severity)) if suspicious else ()
 
     def __iter__(self) -> Iterator[Point]:
-        if not self.suspicious:
-            yield from self.points
-            return
+        return self._first() if self.suspicious else iter(self.points)
+
+    def _first(self) -> Iterator[Point]:
         seen: set[str] = set()
         for point in self.points:
             if id(point.deployment) in self.suspicious:

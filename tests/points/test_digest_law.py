@@ -62,17 +62,13 @@ def with_recipe(point: Point, data: Map) -> Point:
     assert old.recipe is not None
     recipe = Recipe(old.recipe.reference, data, old.recipe.document, old.recipe.path)
     deployment = Deployment(
-        old.config,
-        old.scenario,
+        old.frame,
         old.entry,
-        old.runner,
         budget_gb=old.budget_gb,
         nodes=old.nodes,
         gpus=old.gpus,
         reference=old.reference,
-        recipe=recipe,
-        eval_recipe=recipe,
-        golden=old.golden,
+        recipes=(recipe, recipe, old.golden),
         stack=old.stack,
     )
     return point._replace(deployment=deployment)
