@@ -320,7 +320,7 @@ def test_a_launch_that_is_killed_at_any_moment_is_mended_by_the_next(
         ends = list(pool.map(kill_and_launch_again, range(6)))
     assert [status for status, _ in ends] == [0] * 6, ends
     assert queue(cluster) == []
-    tags = cluster.run("squeue", "-h", "-t", "all", "-o", "%k").split()
+    tags = [tag for tag in cluster.run("squeue", "-h", "-t", "all", "-o", "%k").split() if tag != "(null)"]
     for index in range(6):
         assert made.receipt(f"v{index}", index + 1)["outcome"]["success"] is True
     assert len(tags) == len(set(tags))
