@@ -44,7 +44,7 @@ class Following:
             clock=clock,
             display=PlainDisplay(self.stream),
             log=self.log,
-            patience=FollowPatience(watch=SOON, pulse=0.25),
+            patience=FollowPatience(watch=SOON, pulse=0.25, quiet=0.25),
         )
 
     @property
@@ -89,17 +89,16 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
-def test_the_end_of_a_job(cluster: Cluster, name: str) -> None:
-    script, outcome, code = ENDS[name]
-    following = Following(cluster.submit(script))
-    followed = following()
-    assert followed.verdict.outcome is outcome
-    assert followed.record is not None
-    assert followed.record.exit == code
-    assert followed.exit_status == (0 if outcome is Outcome.PASSED else 1)
-    assert followed.log == cluster.log(following.job)
-    assert "hello" in following.shown
+def test_the_ends_of_jobs(cluster: Cluster) -> None:
+    """One after the other they would wait a second each for the scheduler."""
+    followings = {name: Following(cluster.submit(script)) for name, (script, _, _) in ENDS.items()}
+    ends = {name: following() for name, following in followings.items()}
+    wanted = {name: (outcome, code) for name, (_, outcome, code) in ENDS.items()}
+    assert {name: (end.verdict.outcome, end.record and end.record.exit) for name, end in ends.items()} == wanted
+    for name, end in ends.items():
+        assert end.exit_status == int(wanted[name][0] is not Outcome.PASSED), name
+        assert end.log == cluster.log(end.job), name
+        assert "hello" in followings[name].shown, name
 
 
 def test_a_job_that_cannot_be_launched_has_no_log(cluster: Cluster) -> None:
@@ -319,9 +318,10 @@ class Driver:
     """`follow` in a process of its own, with every scancel written down."""
 
     def __init__(self, job: JobId, folder: Path, root: Path) -> None:
+        self.job = job
         self.calls = folder / "calls"
         programs = folder / "bin"
-        programs.mkdir()
+        programs.mkdir(parents=True)
         scancel = programs / "scancel"
         scancel.write_text(f'#!/bin/sh\necho "$*" >> {self.calls}\nPATH=${{PATH#*:}} exec scancel "$@"\n')
         scancel.chmod(0o755)
@@ -352,7 +352,7 @@ def drive(cluster: Cluster, tmp_path: Path, root: Path) -> Iterator[Callable[[Jo
     drivers: list[Driver] = []
 
     def start(job: JobId) -> Driver:
-        drivers.append(Driver(job, tmp_path, root))
+        drivers.append(Driver(job, tmp_path / str(job), root))
         return drivers[-1]
 
     yield start
@@ -362,25 +362,27 @@ def drive(cluster: Cluster, tmp_path: Path, root: Path) -> Iterator[Callable[[Jo
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cancels_the_job_once_and_only_that(
-    cluster: Cluster, drive: Callable[[JobId], Driver], state: str, number: signal.Signals
+    cluster: Cluster, drive: Callable[[JobId], Driver], state: str
 ) -> None:
     other = cluster.submit("sleep 600")
-    job = cluster.submit("echo $$; sleep 600", *(["--hold"] if state == "PENDING" else []))
-    driver = drive(job)
-    driver.wait_for(f"job {job} {state}")
-    driver.process.send_signal(number)
-    until(driver.calls.exists, 30, driver.shown)
-    driver.process.send_signal(signal.SIGTERM)
-    driver.process.send_signal(signal.SIGINT)
-    result = driver.end()
-    assert driver.process.returncode == 128 + number
-    assert (result["state"], result["signal"], result["cancelled"]) == ("CANCELLED", number, True)
-    assert driver.calls.read_text().splitlines() == [str(job)]
+    drivers: dict[signal.Signals, Driver] = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        drivers[number] = drive(cluster.submit("sleep 600", *(["--hold"] if state == "PENDING" else [])))
+    for number, driver in drivers.items():
+        driver.wait_for(f"job {driver.job} {state}")
+        driver.process.send_signal(number)
+        until(driver.calls.exists, 30, driver.shown)
+        driver.process.send_signal(signal.SIGTERM)
+        driver.process.send_signal(signal.SIGINT)
+    for number, driver in drivers.items():
+        result = driver.end()
+        assert driver.process.returncode == 128 + number
+        assert (result["state"], result["signal"], result["cancelled"]) == ("CANCELLED", number, True)
+        assert driver.calls.read_text().splitlines() == [str(driver.job)]
+        if state == "RUNNING":
+            assert re.search(rf"JOB {driver.job} ON node\d CANCELLED", driver.shown())
     assert cluster.state(other) in {"PENDING", "RUNNING"}
-    if state == "RUNNING":
-        assert re.search(rf"JOB {job} ON node\d CANCELLED", driver.shown())
 
 
 def test_a_job_that_resists_is_waited_for(cluster: Cluster, drive: Callable[[JobId], Driver]) -> None:
