@@ -115,9 +115,23 @@ def plan_change(
     for claim in claims(entries, head.configs, options):
         planner.serve(claim)
     findings += planner.findings
+    told = {(finding.rule, finding.span) for finding in findings}
+    findings += [one for one in _acceptance(head, entries) if (one.rule, one.span) not in told]
     if not errors_of(findings):
         findings += _idle(planner, log)
     return planner.plan(entries), tuple(findings)
+
+
+def _acceptance(head: Workspace, entries: Iterable[Entry]) -> tuple[Finding, ...]:
+    """What refuses the acceptance lengths of the configs that the entries name; nothing where there are no curves."""
+    if head.settings.golden is None:
+        return ()
+    from matrix.checks.golden import check_golden
+    from matrix.recipes.golden import CurveBook
+
+    by_key = {config.key: config for config in head.configs}
+    keys = dict.fromkeys(key for entry in entries for key in named_by(entry, by_key))
+    return errors_of(check_golden([by_key[key] for key in keys], head.facts, CurveBook(head.settings.golden)))
 
 
 def _conflicting(entries: Sequence[Entry], verdict: Verdict, options: Options) -> Iterator[Finding]:
