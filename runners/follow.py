@@ -257,7 +257,7 @@ class _Following:
         self.display.live("")
         if self.log is None:
             return
-        ran = self.started is not None or end.record is None or _wrote(end.record)
+        ran = end.record is None or _may_have_written(end.record, started=self.started is not None)
         last = self.clock.now()
         limit = last + (self.patience.late if ran or self.log.size else 0.0)
         while self._reader_is_there():
@@ -305,6 +305,6 @@ class _Following:
         )
 
 
-def _wrote(record: JobRecord) -> bool:
-    """Whether a job may have written a log: it got nodes, and Slurm could launch it there."""
-    return record.nodes != "" and record.reason != "JobLaunchFailure"
+def _may_have_written(record: JobRecord, *, started: bool) -> bool:
+    """Whether a job may have a log: it was seen started or got nodes, and Slurm could launch it there."""
+    return (started or record.nodes != "") and record.reason != "JobLaunchFailure"

@@ -161,6 +161,13 @@ def test_a_job_that_never_started_has_no_log_to_wait_for(log: Path) -> None:
     assert run.clock.now() == 1.0
 
 
+def test_a_job_that_could_not_be_launched_has_no_log_to_wait_for(log: Path) -> None:
+    record = scontrol(900, "FAILED", NodeList="node1").replace("Reason=None", "Reason=JobLaunchFailure")
+    run = Run(log, squeue=[RUNNING, "900 FAILED\n"], scontrol=[record])
+    assert "output folder" in run().verdict.why
+    assert run.clock.now() == 1.0
+
+
 def test_a_log_that_grows_for_ever_ends_within_a_bound(log: Path) -> None:
     class Endless(FakeClock):
         def sleep(self, seconds: float, writable: int | None = None) -> None:
