@@ -49,6 +49,8 @@ _CONFIG_KEYS: Final = frozenset(
     ("image", "model", "model-prefix", "precision", "framework", "runner", "multinode", "disagg", "router",
      "kv-p2p-transfer", "scenarios")
 )  # fmt: skip
+_FIXED_KEYS: Final = frozenset(("isl", "osl", "require-power", "search-space"))
+_AGENTIC_KEYS: Final = frozenset(("dram-utilization", "search-space"))
 _PARALLEL_KEYS: Final = ("tp", "ep", "dp-attn", "pp", "dcp-size", "pcp-size", "attn-dp-size")
 _WORKER_KEYS: Final = frozenset((*_PARALLEL_KEYS, "num-worker", "hardware", "additional-settings"))
 _CONCURRENCY_KEYS: Final = ("conc-list", "conc-start", "conc-end")
@@ -63,6 +65,9 @@ _ENTRY_KEYS: Final[dict[tuple[str, bool], frozenset[str]]] = {
     ("roles", False): frozenset((*_MULTI_KEYS, "prefill", "decode")),
     ("roles", True): frozenset((*_MULTI_KEYS, "prefill", "decode", *_OFFLOAD_KEYS)),
 }
+_FIXED, _AGENTIC = ScenarioKind.FIXED, ScenarioKind.AGENTIC
+_KINDS: Final = frozenset(("fixed-seq-len", "agentic-coding"))
+_TEXT: Final = {str}
 _SPEC_DECODING: Final = frozenset(("none", "mtp", "draft_model"))
 
 
@@ -71,38 +76,31 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
         raise Unacceptable
     get = node.get
     multinode, disagg, scenarios = get("multinode"), get("disagg", False), get("scenarios")
-    texts: list[Any] = [get(name) for name in ("image", "model", "model-prefix", "precision", "framework", "runner")]
-    for text in texts:
-        if type(text) is not str or not text:
-            raise Unacceptable
+    texts: tuple[Any, ...] = (
+        get("image"), get("model"), get("model-prefix"), get("precision"), get("framework"), get("runner")
+    )  # fmt: skip
+    if not all(texts) or {*map(type, texts)} != _TEXT:
+        raise Unacceptable
     image, model, model_prefix, precision, framework, runner = texts
     if (
         type(multinode) is not bool
         or type(disagg) is not bool
         or (disagg and not multinode)
         or type(scenarios) is not Map
+        or not _KINDS.issuperset(scenarios)
     ):
         raise Unacceptable
-    if not scenarios.keys() <= {"fixed-seq-len", "agentic-coding"}:
-        raise Unacceptable
-    blocks = [
-        _scenario(block, kind, multinode, disagg)
-        for kind in ScenarioKind
-        for block in _list(scenarios.get(kind.value, _NO_BLOCKS))
-    ]
+    blocks: list[Scenario] = []
+    for kind in (_FIXED, _AGENTIC):
+        for block in _list(scenarios.get(kind, _NO_BLOCKS)):
+            blocks.append(_scenario(block, kind, multinode, disagg))  # noqa: PERF401 - a comprehension costs a call
     if not blocks:
         raise Unacceptable
-    if blocks[-1].kind is ScenarioKind.AGENTIC and not runner.startswith("cluster:"):
+    if blocks[-1].kind is _AGENTIC and not runner.startswith("cluster:"):
         raise Unacceptable
-    router = _component(get("router"))
-    transfer = _optional_text(get("kv-p2p-transfer"))
-    entries = [entry for block in blocks for entry in block.entries]
-    if router is not None and any(entry.router is not None for entry in entries):
-        raise Unacceptable
-    if transfer is not None and (not multinode or any(entry.kv_p2p_transfer is not None for entry in entries)):
-        raise Unacceptable
-    if disagg and transfer is None and any(entry.kv_p2p_transfer is None for entry in entries):
-        raise Unacceptable
+    router, transfer = get("router"), get("kv-p2p-transfer")
+    if router is not None or transfer is not None or disagg:
+        _shared_parts(router, transfer, multinode, disagg, blocks)
     return Config(
         key,
         image,
@@ -122,6 +120,19 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
     )
 
 
+def _shared_parts(router: Any, transfer: Any, multinode: bool, disagg: bool, blocks: list[Scenario]) -> None:
+    """What a config says for its entries, they do not say themselves."""
+    _component(router)
+    _optional_text(transfer)
+    entries = [entry for block in blocks for entry in block.entries]
+    if router is not None and any(entry.router is not None for entry in entries):
+        raise Unacceptable
+    if transfer is not None and (not multinode or any(entry.kv_p2p_transfer is not None for entry in entries)):
+        raise Unacceptable
+    if disagg and transfer is None and any(entry.kv_p2p_transfer is None for entry in entries):
+        raise Unacceptable
+
+
 def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> Scenario:
     if type(node) is not Map or None in node.values():
         raise Unacceptable
@@ -130,18 +141,18 @@ def _scenario(node: Any, kind: ScenarioKind, multinode: bool, disagg: bool) -> S
     isl = osl = 0
     power = False
     utilization: str | None = None
-    if kind is ScenarioKind.FIXED:
-        if not node.keys() <= {"isl", "osl", "require-power", "search-space"}:
+    if kind is _FIXED:
+        if not _FIXED_KEYS.issuperset(node):
             raise Unacceptable
         isl, osl, power = _count(get("isl"), MAX_TOKENS), _count(get("osl"), MAX_TOKENS), get("require-power", False)
         if type(power) is not bool or (power and (isl, osl) != (8192, 1024)):
             raise Unacceptable
     else:
-        if not node.keys() <= {"dram-utilization", "search-space"}:
+        if not _AGENTIC_KEYS.issuperset(node):
             raise Unacceptable
         if "dram-utilization" in node:
             utilization = _fraction(node["dram-utilization"])
-    agentic = kind is ScenarioKind.AGENTIC
+    agentic = kind is _AGENTIC
     entries = tuple(_entry(entry, agentic, multinode, disagg) for entry in space)
     if utilization is None and any(entry.offload.mode == "dram" for entry in entries):
         raise Unacceptable
@@ -177,19 +188,14 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
     if type(spec) is not str or spec not in _SPEC_DECODING:
         raise Unacceptable
     concurrencies, bounds = _concurrency(node)
-    if "check-waivers" in node:
-        _waivers(node["check-waivers"])
-    return Entry(
-        topology,
-        concurrencies,
-        bounds,
-        spec,
-        _offload(node, shape) if agentic else _NO_OFFLOAD,
-        _component(get("router")),
-        _optional_text(get("kv-p2p-transfer")),
-        _optional_text(get("srt-recipe")),
-        node,
-    )
+    offload = _offload(node, shape) if agentic else _NO_OFFLOAD
+    router, transfer, recipe, waivers = get("router"), get("kv-p2p-transfer"), get("srt-recipe"), get("check-waivers")
+    if router is not None or transfer is not None or recipe is not None or waivers is not None:
+        _component(router)
+        _optional_text(transfer)
+        _optional_text(recipe)
+        _waivers(waivers)
+    return Entry(topology, concurrencies, bounds, spec, offload, router, transfer, recipe, node)
 
 
 def _engine(node: Map) -> Worker:
@@ -208,13 +214,15 @@ def _worker(node: Any, replicas: int | None) -> Worker:
         raise Unacceptable
     if None in node.values() and any(value is None for key, value in node.items() if key != "additional-settings"):
         raise Unacceptable
-    settings = _NO_SETTINGS
-    if get("additional-settings") is not None:
-        settings = tuple(_list(node["additional-settings"]))
+    hardware, settings = get("hardware"), get("additional-settings", _NO_SETTINGS)
+    if settings is not _NO_SETTINGS:
+        settings = tuple(_list(settings)) if settings is not None else _NO_SETTINGS
         for setting in settings:
             if type(setting) is not str:
                 raise Unacceptable
-    return _sized(node, count, get("ep"), get("dp-attn"), _optional_text(get("hardware")), settings)
+    if hardware is not None:
+        _optional_text(hardware)
+    return _sized(node, count, get("ep"), get("dp-attn"), hardware, settings)
 
 
 def _sized(node: Map, replicas: int, ep: Any, dp_attn: Any, hardware: str | None, settings: tuple[str, ...]) -> Worker:
@@ -280,7 +288,7 @@ def _component(node: Any, default_version: str | None = None) -> Map | None:
 
 
 def _waivers(node: Any) -> None:
-    for waiver in _list(node):
+    for waiver in _list(node) if node is not None else ():
         if type(waiver) is not Map or waiver.keys() != {"rule", "reason"}:
             raise Unacceptable
         if not all(type(text) is str and text for text in waiver.values()):

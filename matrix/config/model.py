@@ -3,8 +3,8 @@
 `matrix.config.accept` makes them. Every type keeps the mapping it came from (``node``), which knows the line and column
 of each of its values.
 
-The types are named tuples rather than frozen dataclasses: making such a class costs a twentieth, and every command
-makes them all.
+Every command makes these classes and thousands of their objects, so none is a dataclass: making one takes 0.7 ms. The
+large ones are plain classes with slots, never changed once made; the small ones are named tuples.
 
 Rules and field names: InferenceX's generator contract (master config fields, worker blocks, search-space entries).
 """
@@ -55,25 +55,44 @@ class ScenarioKind(StrEnum):
     AGENTIC = "agentic-coding"
 
 
-class Worker(NamedTuple):
-    """Replicas of one engine: so many, each on tp x pp x pcp GPUs."""
+class Worker:
+    """Replicas of one engine: so many, each on tp x pp x pcp GPUs. ``gpus``: of one replica."""
 
-    replicas: int
-    tp: int
-    ep: int
-    dp_attn: bool
-    pp: int
-    dcp: int
-    pcp: int
-    attn_dp: int | None
-    hardware: str | None
-    settings: tuple[str, ...]
-    node: Map
+    __slots__ = (
+        "attn_dp", "dcp", "dp_attn", "ep", "gpus", "hardware", "node", "pcp", "pp", "replicas", "settings", "tp"
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a record
+        self,
+        replicas: int,
+        tp: int,
+        ep: int,
+        dp_attn: bool,
+        pp: int,
+        dcp: int,
+        pcp: int,
+        attn_dp: int | None,
+        hardware: str | None,
+        settings: tuple[str, ...],
+        node: Map,
+    ) -> None:
+        self.replicas: Final = replicas
+        self.tp: Final = tp
+        self.ep: Final = ep
+        self.dp_attn: Final = dp_attn
+        self.pp: Final = pp
+        self.dcp: Final = dcp
+        self.pcp: Final = pcp
+        self.attn_dp: Final = attn_dp
+        self.hardware: Final = hardware
+        self.settings: Final = settings
+        self.node: Final = node
+        self.gpus: Final = tp * pp * pcp
 
     @property
-    def gpus(self) -> int:
-        """GPUs of one replica."""
-        return self.tp * self.pp * self.pcp
+    def sizes(self) -> tuple[int, int, bool, int, int, int, int | None]:
+        """What makes one replica: tp, ep, dp_attn, pp, dcp, pcp, attn_dp."""
+        return self.tp, self.ep, self.dp_attn, self.pp, self.dcp, self.pcp, self.attn_dp
 
 
 class SingleNode(NamedTuple):
@@ -111,54 +130,106 @@ class Offload(NamedTuple):
     backend: Map | None
 
 
-class Entry(NamedTuple):
+class Entry:
     """One search-space entry: a topology and the concurrencies to run it at."""
 
-    topology: Topology
-    concurrencies: tuple[int, ...]
-    bounds: tuple[int, int] | None
-    spec_decoding: str
-    offload: Offload
-    router: Map | None
-    kv_p2p_transfer: str | None
-    srt_recipe: str | None
-    node: Map
+    __slots__ = (
+        "bounds", "concurrencies", "kv_p2p_transfer", "node", "offload", "router", "spec_decoding", "srt_recipe",
+        "topology",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a record
+        self,
+        topology: Topology,
+        concurrencies: tuple[int, ...],
+        bounds: tuple[int, int] | None,
+        spec_decoding: str,
+        offload: Offload,
+        router: Map | None,
+        kv_p2p_transfer: str | None,
+        srt_recipe: str | None,
+        node: Map,
+    ) -> None:
+        self.topology: Final = topology
+        self.concurrencies: Final = concurrencies
+        self.bounds: Final = bounds
+        self.spec_decoding: Final = spec_decoding
+        self.offload: Final = offload
+        self.router: Final = router
+        self.kv_p2p_transfer: Final = kv_p2p_transfer
+        self.srt_recipe: Final = srt_recipe
+        self.node: Final = node
 
     def ladder(self, step: int) -> Sequence[int]:
         """The concurrencies in order; a range is climbed by factors of ``step`` and closed by its end."""
         return self.concurrencies if self.bounds is None else progression(*self.bounds, step)
 
 
-class Scenario(NamedTuple):
+class Scenario:
     """A block of search-space entries under one workload. ``isl`` and ``osl`` are tokens, 0 for agentic."""
 
-    kind: ScenarioKind
-    isl: int
-    osl: int
-    require_power: bool
-    dram_utilization: str | None
-    entries: tuple[Entry, ...]
-    node: Map
+    __slots__ = ("dram_utilization", "entries", "isl", "kind", "node", "osl", "require_power")
+
+    def __init__(
+        self,
+        kind: ScenarioKind,
+        isl: int,
+        osl: int,
+        require_power: bool,
+        dram_utilization: str | None,
+        entries: tuple[Entry, ...],
+        node: Map,
+    ) -> None:
+        self.kind: Final = kind
+        self.isl: Final = isl
+        self.osl: Final = osl
+        self.require_power: Final = require_power
+        self.dram_utilization: Final = dram_utilization
+        self.entries: Final = entries
+        self.node: Final = node
 
 
-class Config(NamedTuple):
+class Config:
     """One master config: what is served, on which runner, and the space to search. ``scenarios``: fixed ones first."""
 
-    key: str
-    image: str
-    model: str
-    model_prefix: str
-    precision: str
-    framework: str
-    runner: str
-    multinode: bool
-    disagg: bool
-    router: Map | None
-    kv_p2p_transfer: str | None
-    scenarios: tuple[Scenario, ...]
-    node: Map
-    document: Document
-    mark: Mark
+    __slots__ = (
+        "disagg", "document", "framework", "image", "key", "kv_p2p_transfer", "mark", "model", "model_prefix",
+        "multinode", "node", "precision", "router", "runner", "scenarios",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a record
+        self,
+        key: str,
+        image: str,
+        model: str,
+        model_prefix: str,
+        precision: str,
+        framework: str,
+        runner: str,
+        multinode: bool,
+        disagg: bool,
+        router: Map | None,
+        kv_p2p_transfer: str | None,
+        scenarios: tuple[Scenario, ...],
+        node: Map,
+        document: Document,
+        mark: Mark,
+    ) -> None:
+        self.key: Final = key
+        self.image: Final = image
+        self.model: Final = model
+        self.model_prefix: Final = model_prefix
+        self.precision: Final = precision
+        self.framework: Final = framework
+        self.runner: Final = runner
+        self.multinode: Final = multinode
+        self.disagg: Final = disagg
+        self.router: Final = router
+        self.kv_p2p_transfer: Final = kv_p2p_transfer
+        self.scenarios: Final = scenarios
+        self.node: Final = node
+        self.document: Final = document
+        self.mark: Final = mark
 
 
 def is_config_key(text: str) -> bool:

@@ -16,11 +16,32 @@ class Mark(Protocol):
 
 
 class Map(dict[Any, Any]):
-    """A mapping; ``mark`` is where it begins, ``marks[key]`` the marks of a key and of its value."""
+    """A mapping; ``mark`` is where it begins, ``marks[key]`` the marks of a key and of its value.
 
-    __slots__ = ("mark", "marks")
+    ``places`` is what reading leaves: key, its mark, the mark of its value, and so on in a flat list. Few mappings are
+    ever asked for their marks, so only those that are get a second dict.
+    """
+
+    __slots__ = ("_marks", "mark", "places")
     mark: Mark
-    marks: dict[Any, tuple[Mark, Mark]]
+    places: list[Any]
+    _marks: dict[Any, tuple[Mark, Mark]]
+
+    @property
+    def marks(self) -> dict[Any, tuple[Mark, Mark]]:
+        """The marks of each key and of its value."""
+        try:
+            return self._marks
+        except AttributeError:
+            places = iter(self.places)
+            self._marks = {
+                key: (mark, value_mark) for key, mark, value_mark in zip(places, places, places, strict=True)
+            }
+            return self._marks
+
+    @marks.setter
+    def marks(self, marks: dict[Any, tuple[Mark, Mark]]) -> None:
+        self._marks = marks
 
 
 class Seq(list[Any]):

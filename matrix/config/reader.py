@@ -54,10 +54,16 @@ class _Broken(Exception):  # noqa: N818 - never leaves this module
 def read(data: bytes, name: str, *, integer_keys: bool) -> tuple[Any, list[Finding]]:
     """The value of the one document in ``data``, and what is wrong; the value is None where the syntax is broken."""
     reader = _Reader(data, name, integer_keys=integer_keys)
+    root = None
     try:
-        return reader.read(), reader.findings
+        root = reader.read()
     except _Broken as broken:
-        return None, [*reader.findings, broken.finding]
+        reader.findings.append(broken.finding)
+    if reader.findings:
+        from matrix.findings import in_order
+
+        return root, in_order(reader.findings)
+    return root, []
 
 
 class _Reader:
@@ -103,13 +109,13 @@ class _Reader:
     def construct(self) -> Any:
         get_event = self.get_event
         event = get_event()
-        while event.__class__ in _PREAMBLE:
+        while type(event) in _PREAMBLE:
             event = get_event()
-        if event.__class__ is StreamEndEvent:
+        if type(event) is StreamEndEvent:
             raise self.empty()
         root = self.value(event, 0)
-        while (event := get_event()) is not None and event.__class__ is not StreamEndEvent:
-            if event.__class__ is DocumentStartEvent:
+        while (event := get_event()) is not None and type(event) is not StreamEndEvent:
+            if type(event) is DocumentStartEvent:
                 message = "a second document begins here. Only the first would be read."
                 fix = "keep one document a file; remove the ---"
                 raise _Broken(self.finding(event.start_mark, "yaml-documents", message, fix))
@@ -124,38 +130,40 @@ class _Reader:
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
         node = Map()
         node.mark = start.start_mark
-        marks = node.marks = {}
-        while True:
-            event = get_event()
-            kind = event.__class__
-            if kind is ScalarEvent:
-                key = event.value
-                if key not in keys:
-                    key = self.key(event)
-                if event.anchor is not None:
-                    self.anchors[event.anchor] = event.value
-            elif kind is MappingEndEvent:
-                break
-            else:
-                key = self.odd_key(event)
-            key_mark = event.start_mark
-            if key in node:
-                self.duplicate(node, key, key_mark)
-            event = get_event()
-            kind = event.__class__
-            if kind is ScalarEvent:
-                if event.implicit[0] and event.anchor is None:
-                    value = event.value
-                    node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
+        places = node.places = []
+        try:
+            while True:
+                event = get_event()
+                kind = type(event)
+                if kind is ScalarEvent:
+                    key = event.value
+                    if key not in keys:
+                        key = self.key(event)
+                    if event.anchor is not None:
+                        self.anchors[event.anchor] = event.value
+                elif kind is MappingEndEvent:
+                    break
                 else:
-                    node[key] = self.unusual(event)
-            elif kind is MappingStartEvent:
-                node[key] = self.mapping(event, depth + 1)
-            elif kind is SequenceStartEvent:
-                node[key] = self.sequence(event, depth + 1)
-            else:
-                node[key] = self.alias(event.anchor, event.start_mark, depth)
-            marks[key] = (key_mark, event.start_mark)
+                    key = self.odd_key(event)
+                key_mark = event.start_mark
+                event = get_event()
+                kind = type(event)
+                if kind is ScalarEvent:
+                    if event.implicit[0] and event.anchor is None:
+                        value = event.value
+                        node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
+                    else:
+                        node[key] = self.unusual(event)
+                elif kind is MappingStartEvent:
+                    node[key] = self.mapping(event, depth + 1)
+                elif kind is SequenceStartEvent:
+                    node[key] = self.sequence(event, depth + 1)
+                else:
+                    node[key] = self.alias(event.anchor, event.start_mark, depth)
+                places += (key, key_mark, event.start_mark)
+        finally:
+            if len(places) > 3 * len(node):
+                self.duplicates(places)
         if _MERGE in node:
             self.merge(node)
         if start.anchor is not None:
@@ -171,7 +179,7 @@ class _Reader:
         marks = node.marks = []
         while True:
             event = get_event()
-            kind = event.__class__
+            kind = type(event)
             if kind is ScalarEvent:
                 if event.implicit[0] and event.anchor is None:
                     value = event.value
@@ -188,7 +196,7 @@ class _Reader:
         return node
 
     def value(self, event: Any, depth: int) -> Any:
-        kind = event.__class__
+        kind = type(event)
         if kind is MappingStartEvent:
             return self.mapping(event, depth + 1)
         if kind is SequenceStartEvent:
@@ -267,7 +275,7 @@ class _Reader:
     def odd_key(self, event: Any) -> Any:
         """A key that is no scalar: an alias of a word will do."""
         mark: Any = event.start_mark
-        if event.__class__ is not AliasEvent:
+        if type(event) is not AliasEvent:
             message = "a mapping or list is used as a key. Keys are words here."
             raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
         name = str(event.anchor)
@@ -311,18 +319,23 @@ class _Reader:
             )
         return value
 
-    def duplicate(self, node: Map, key: Any, mark: Mark) -> None:
+    def duplicates(self, places: list[Any]) -> None:
+        """Tell of each key that a mapping has again; ``places`` as in `Map`."""
         from matrix.findings import Related
 
-        name = "<<" if key is _MERGE else key if str(key).isprintable() else repr(key)
-        first = self.span(node.marks[key][0])
-        self.complain(
-            mark,
-            "yaml-duplicate-key",
-            f"the key {name} is set twice in one mapping. A plain reader drops the first in silence.",
-            f"keep one of the two (lines {first.line} and {mark.line + 1}), or rename one",
-            (Related(first, "first here"),),
-        )
+        before: dict[Any, Mark] = {}
+        for key, mark in zip(places[::3], places[1::3], strict=True):
+            if key in before:
+                name = "<<" if key is _MERGE else key if str(key).isprintable() else repr(key)
+                first = self.span(before[key])
+                self.complain(
+                    mark,
+                    "yaml-duplicate-key",
+                    f"the key {name} is set twice in one mapping. A plain reader drops the first in silence.",
+                    f"keep one of the two (lines {first.line} and {mark.line + 1}), or rename one",
+                    (Related(first, "first here"),),
+                )
+            before[key] = mark
 
     # -- anchors and merges -----------------------------------------------------------------------------------------
 

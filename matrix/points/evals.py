@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from matrix.config.source import Document
+    from matrix.points.expand import Selection
     from matrix.points.point import Deployment
 
 __all__ = ["EvalMode", "EvalPolicy", "Suite", "mark_evals", "only_evals", "policy_of", "smoke", "trim"]
@@ -106,8 +107,8 @@ def policy_of(document: Document) -> EvalPolicy:
     return policy
 
 
-def mark_evals(points: Iterable[Point], policy: EvalPolicy, mode: EvalMode) -> Iterable[Point]:
-    """The points with their marks; for ``ALL`` the accuracy runs alone. ``points`` must be iterable again and again.
+def mark_evals(points: Selection, policy: EvalPolicy, mode: EvalMode) -> Iterable[Point]:
+    """The points with their marks; for ``ALL`` the accuracy runs alone.
 
     ``ONLY`` marks like ``MARK``: the filter is `only_evals`, behind the trim.
     """
@@ -128,7 +129,7 @@ def only_evals(points: Iterable[Point]) -> Iterator[Point]:
 class _Marked:
     """The points, each with its mark; behind them accuracy-only copies of those that run a model's own suite."""
 
-    def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
+    def __init__(self, points: Selection, policy: EvalPolicy) -> None:
         self.points = points
         self.policy = policy
         self.picks = _Picks(points, policy)
@@ -139,8 +140,7 @@ class _Marked:
         picks, suite, policy = self.picks, self.policy.default, self.policy
         usual = Evaluation(suite.framework, suite.suite)
         last: Deployment | None = None
-        for point in self.points:
-            deployment, concs = point.deployment, point.concs
+        for deployment, concs in self.points.allocations():
             if deployment is not last:
                 last, group, multinode = deployment, picks.group(deployment), deployment.multinode
                 own = policy.vendor(deployment)
@@ -194,20 +194,19 @@ class _Group:
 class _Picks:
     """The group of each deployment; None for one whose workload is not evaluated."""
 
-    def __init__(self, points: Iterable[Point], policy: EvalPolicy) -> None:
+    def __init__(self, points: Selection, policy: EvalPolicy) -> None:
         self.policy = policy
         self.groups: dict[int, _Group | None] = {}
         self.by_key: dict[Any, _Group] = {}
         last: Deployment | None = None
         group: _Group | None = None
-        for point in points:
-            deployment = point.deployment
+        for deployment, concs in points.allocations():
             if deployment is not last:
                 last, group = deployment, self.group(deployment)
                 least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
             if group is None:
                 continue
-            top = max(point.concs)
+            top = max(concs)
             if top >= least:
                 group.found.add(top)
                 if group.spare is not None:
@@ -241,7 +240,7 @@ def _keys(deployment: Deployment) -> tuple[Any, Any]:
         if not deployment.agentic:
             return deployment.family, None
         prefill, decode = topology[0], topology[1]
-        return deployment.family, (where, prefill[:8], decode[:8])
+        return deployment.family, (where, prefill.replicas, prefill.sizes, decode.replicas, decode.sizes)
     w = topology.worker
     key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)
     if deployment.agentic:

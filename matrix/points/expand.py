@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+from matrix.config.model import Aggregated, SingleNode
 from matrix.errors import RefusedError
 from matrix.points.budget import BudgetError, dram_budget_gb, gpus_used, topology_nodes
 from matrix.points.point import NO_RECIPES, Deployment, Point, Stack
@@ -276,10 +276,14 @@ class Selection:
         self.step = step
 
     def __iter__(self) -> Iterator[Point]:
-        points = self._all()
-        return self._kept(points) if self.selectors else points
+        for deployment, concs in self.allocations():
+            yield Point(deployment, concs)
 
-    def _all(self) -> Iterator[Point]:
+    def allocations(self) -> Iterator[tuple[Deployment, tuple[int, ...]]]:
+        """The points as pairs of deployment and concurrencies, for who makes points of another kind from them."""
+        return self._kept() if self.selectors else self._all()
+
+    def _all(self) -> Iterator[tuple[Deployment, tuple[int, ...]]]:
         step = self.step
         for group in self.groups:
             first = group[0]
@@ -287,23 +291,23 @@ class Selection:
             if not first.multinode:
                 for conc in ladder:
                     for deployment in group:
-                        yield Point(deployment, (conc,))
-            elif first.scenario.kind is ScenarioKind.FIXED:
+                        yield deployment, (conc,)
+            elif not first.agentic:
                 concs = tuple(dict.fromkeys(ladder))
                 for deployment in group:
-                    yield Point(deployment, concs)
+                    yield deployment, concs
             else:
                 for deployment in group:
                     for conc in ladder:
-                        yield Point(deployment, (conc,))
+                        yield deployment, (conc,)
 
-    def _kept(self, points: Iterator[Point]) -> Iterator[Point]:
-        for point in points:
-            kept = point
+    def _kept(self) -> Iterator[tuple[Deployment, tuple[int, ...]]]:
+        for deployment, concs in self._all():
+            kept = Point(deployment, concs)
             for selector in self.selectors:
                 left = selector(kept).point
                 if left is None:
                     break
                 kept = left
             else:
-                yield kept
+                yield deployment, kept.concs

@@ -8,6 +8,7 @@ million points linear and fast.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,7 +19,7 @@ from matrix.points.row import AGENTIC_SECONDS, CONFIG_FILE, Frame, exp_name
 from matrix.points.texts import Texts, evaluation_texts
 
 if TYPE_CHECKING:
-    from matrix.config.model import Entry, Worker
+    from matrix.config.model import Entry
     from matrix.recipes.recipe import Recipe
 
     Recipes = tuple[Recipe | None, Recipe | None, str | None]
@@ -172,7 +173,8 @@ class Point(NamedTuple):
     @property
     def exp_name(self) -> str:
         """InferenceX's experiment name; not unique."""
-        return str(self.concs[0]).join(exp_name(self.deployment))
+        name, end = exp_name(self.deployment)
+        return f"{name}{self.concs[0]}{end}" if self.deployment.agentic else name
 
     @property
     def seconds(self) -> int | None:
@@ -268,12 +270,12 @@ def _safe(text: str) -> str:
 def _topology_tag(entry: Entry, selector: str | None) -> str:
     topology = entry.topology
     if isinstance(topology, SingleNode):
-        tag = _worker_tag("", topology.worker)
+        tag = _sizes_tag(*topology.worker.sizes)
     elif isinstance(topology, Aggregated):
-        tag = _worker_tag(f"{topology.worker.replicas}w-", topology.worker)
+        tag = f"{topology.worker.replicas}w-{_sizes_tag(*topology.worker.sizes)}"
     else:
-        tag = _worker_tag(f"{topology.prefill.replicas}p-", topology.prefill)
-        tag += _worker_tag(f"-{topology.decode.replicas}d-", topology.decode)
+        prefill, decode = topology.prefill, topology.decode
+        tag = f"{prefill.replicas}p-{_sizes_tag(*prefill.sizes)}-{decode.replicas}d-{_sizes_tag(*decode.sizes)}"
     if selector is None:
         tag += _SPEC_TAG[entry.spec_decoding]
         backend = entry.offload.backend
@@ -282,18 +284,20 @@ def _topology_tag(entry: Entry, selector: str | None) -> str:
     return tag
 
 
-def _worker_tag(count: str, worker: Worker) -> str:
-    tag = f"{count}tp{worker.tp}"
-    if worker.ep != 1:
-        tag += f"ep{worker.ep}"
-    if worker.dp_attn:
+@lru_cache(maxsize=4096)
+def _sizes_tag(tp: int, ep: int, dp_attn: bool, pp: int, dcp: int, pcp: int, attn_dp: int | None) -> str:
+    """What an id says of a worker: its tp, and what is not the default."""
+    tag = f"tp{tp}"
+    if ep != 1:
+        tag += f"ep{ep}"
+    if dp_attn:
         tag += "dpa"
-    if worker.pp != 1:
-        tag += f"pp{worker.pp}"
-    if worker.dcp != 1:
-        tag += f"dcp{worker.dcp}"
-    if worker.pcp != 1:
-        tag += f"pcp{worker.pcp}"
-    if worker.attn_dp is not None and worker.attn_dp != 1:
-        tag += f"adp{worker.attn_dp}"
+    if pp != 1:
+        tag += f"pp{pp}"
+    if dcp != 1:
+        tag += f"dcp{dcp}"
+    if pcp != 1:
+        tag += f"pcp{pcp}"
+    if attn_dp is not None and attn_dp != 1:
+        tag += f"adp{attn_dp}"
     return tag

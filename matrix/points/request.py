@@ -1,6 +1,7 @@
-"""What is asked of the pipeline: which points, and what is done about evals and trimming."""
+"""What is asked of the pipeline: which points, and what is done about evals and trimming.
 
-from __future__ import annotations
+Annotations are not postponed: for a named tuple ``typing`` compiles each that is text, which takes as long as the rest.
+"""
 
 from typing import Final, NamedTuple
 

@@ -1,28 +1,28 @@
-"""The row of a deployment in InferenceX's own field names and order, as JSON text.
+"""The row of a deployment in InferenceX's own field names, as JSON text with its points' own values left out.
 
-Rows are most of what ``expand`` does, and encoding each of them twice, for printing and for its digest, took a third of
-its time. So a row is put together from parts, and a part is written once for all rows that have it: the fields of a
-config on a runner, the sizes of a worker, an offloading mode.
+A row is needed in two spellings: as ``json.dumps`` writes it, in InferenceX's order, and in canonical JSON (sorted
+keys, no blanks), which digests and fingerprints are made of. Rows are most of what ``expand`` does, and encoding each
+of them twice took a third of its time. So each spelling is one template for all kinds of row. What goes into it is text
+that brings its own comma, empty where a row has no such field, and written once for all rows that have it alike: the
+fields of a config on a runner, the sizes of a worker, an offloading mode.
+
+In this module ``x`` is how a field is shown, ``x_c`` how it stands in canonical JSON.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+from matrix.config.model import ScenarioKind, SingleNode
 
 if TYPE_CHECKING:
     from matrix.config.model import Config, Entry, Scenario, Worker
     from matrix.config.source import Map
     from matrix.points.point import Deployment
 
-    Part = tuple[str, tuple[str, ...]]
-
-__all__ = [
-    "AGENTIC_SECONDS", "CONC", "CONFIG_FILE", "CUT", "RUN_EVAL", "Frame", "exp_name", "row_parts", "scenario_name",
-]  # fmt: skip
+__all__ = ["AGENTIC_SECONDS", "CONFIG_FILE", "Frame", "exp_name", "row_text", "scenario_name"]
 
 CONFIG_FILE: Final = "CONFIG_FILE="
 """The setting of a role that names its recipe."""
@@ -30,36 +30,14 @@ CONFIG_FILE: Final = "CONFIG_FILE="
 AGENTIC_SECONDS: Final = 3600
 """How long an agentic throughput run takes, once the server is up."""
 
-CUT: Final = "\0"
-"""Stands where a point's own value goes. JSON text has no such character of its own."""
-
-CONC: Final = f'"conc":{CUT}'
-"""The concurrency in canonical JSON."""
-
-RUN_EVAL: Final = '"run-eval":false'
-"""A fixed-length row without evals, in canonical JSON."""
+_CUT: Final = "\0"
+"""Stands where settings go. JSON text has no such character of its own."""
 
 _SEQUENCES: Final = {(8192, 1024): "8k1k", (1024, 1024): "1k1k"}
-
-
-def _joined(fields: list[tuple[str, str]]) -> Part:
-    """Neighbouring fields of a row: joined as ``json.dumps`` writes them, and one by one in canonical JSON."""
-    return ", ".join([f'"{name}": {text}' for name, text in fields]), tuple(
-        [f'"{name}":{text}' for name, text in fields]
-    )
-
-
-def _part(**fields: str | int | bool) -> Part:
-    """The part with these fields; an underscore stands for the dash of InferenceX's names."""
-    return _joined([(name.replace("_", "-"), _json(value)) for name, value in fields.items()])
-
-
-def _json(value: str | int | bool) -> str:
-    return quoted(value) if isinstance(value, str) else str(value).lower()
-
-
-_CONC_PART: Final[Part] = (f'"conc": {CUT}', (CONC,))
-_SPEC_DECODING: Final = {name: _part(spec_decoding=name) for name in ("none", "mtp", "draft_model")}
+_BOOL: Final = {False: "false", True: "true"}
+_SPEC_DECODING: Final = {
+    name: (f'"spec-decoding": "{name}", ', f'"spec-decoding":"{name}",') for name in ("none", "mtp", "draft_model")
+}
 
 
 def scenario_name(scenario: Scenario) -> str:
@@ -73,13 +51,13 @@ class Frame:
     """What the deployments of one scenario on one runner have in common. Never changed once made.
 
     ``runner``: the config's label, or a node of it when ``on_node``. ``agentic``: the workload is, instead of fixed
-    lengths. ``scenario_name``: ``8k1k``, ``1k1k``, ``<isl>-<osl>`` or ``agentic``. ``title``: what people call its
-    jobs, up to the topology. ``opening``, ``power``, ``context``, ``closing``: its parts of a row.
+    lengths. ``title``: what people call its jobs, up to the topology. ``fixed_name``: the exp-name of a fixed-length
+    row, up to the sizes. ``shown``, ``canonical`` and ``power``: its fields of a row, cut where others go in between.
     """
 
     __slots__ = (
-        "agentic", "closing", "config", "context", "on_node", "opening", "power", "runner", "scenario", "scenario_name",
-        "title",
+        "agentic", "canonical", "config", "fixed_name", "on_node", "power", "router", "runner", "scenario",
+        "scenario_name", "shown", "title", "transfer",
     )  # fmt: skip
 
     def __init__(self, config: Config, scenario: Scenario, runner: str, *, on_node: bool = False) -> None:
@@ -88,108 +66,102 @@ class Frame:
         self.scenario = scenario
         self.runner = runner
         self.on_node = on_node
-        self.agentic = scenario.kind is ScenarioKind.AGENTIC
+        self.agentic = agentic = scenario.kind is ScenarioKind.AGENTIC
         self.scenario_name = scenario_name(scenario)
         what = f"{config.model_prefix} {config.precision} {runner} {config.framework}"
         self.title = f"{what} {self.scenario_name}"
-        fields = [
-            ("image", quoted(config.image)),
-            ("model", quoted(config.model)),
-            ("model-prefix", quoted(config.model_prefix)),
-            ("precision", quoted(config.precision)),
-            ("framework", quoted(config.framework)),
-            ("runner", quoted(runner)),
-        ]
-        if not self.agentic:
-            fields += (("isl", str(isl)), ("osl", str(osl)))
-        self.opening = _joined(fields)
-        self.power = _part(require_power=True) if scenario.require_power else None
-        self.context = _part(max_model_len=isl + osl + 256)
-        disagg = [("disagg", _json(config.disagg))]
-        if not self.agentic:
-            shown, compact = _joined(disagg)
-            self.closing = f'{shown}, "run-eval": {CUT}', (*compact, RUN_EVAL)
+        self.fixed_name = f"{config.model_prefix}_{_SEQUENCES.get((isl, osl)) or f'{isl}_{osl}'}"
+        self.power = ('"require-power": true, ', '"require-power":true,') if scenario.require_power else ("", "")
+        self.router = _component("router", config.router)
+        self.transfer = _transfer(config.kv_p2p_transfer)
+        image, model, prefix = quoted(config.image), quoted(config.model), quoted(config.model_prefix)
+        precision, framework, where = quoted(config.precision), quoted(config.framework), quoted(runner)
+        disagg = _BOOL[config.disagg]
+        head = (
+            f'{{"image": {image}, "model": {model}, "model-prefix": {prefix}, "precision": {precision},'
+            f' "framework": {framework}, "runner": {where}, '
+        )
+        software_c = f'"framework":{framework},"image":{image},'
+        model_c = f'"model":{model},"model-prefix":{prefix},'
+        precision_c, runner_c = f'"precision":{precision},', f'"runner":{where},'
+        if agentic:
+            kind = f'"scenario-type": "{ScenarioKind.AGENTIC}"'
+            runner_c += f'"scenario-type":"{ScenarioKind.AGENTIC}",'
+            disagg_c = f'"disagg":{disagg},' if config.multinode else ""
+            self.shown = head, "", f'"disagg": {disagg}, {kind}' if config.multinode else kind
+            self.canonical = disagg_c, software_c, model_c, "", precision_c, runner_c
         else:
-            kind = ("scenario-type", quoted(ScenarioKind.AGENTIC.value))
-            self.closing = _joined([*disagg, kind] if config.multinode else [kind])
+            context = isl + osl + 256
+            self.shown = (
+                f'{head}"isl": {isl}, "osl": {osl}, ',
+                f'"max-model-len": {context}, ',
+                f'"disagg": {disagg}, "run-eval": ',
+            )
+            self.canonical = (
+                f'"disagg":{disagg},', f'{software_c}"isl":{isl},', f'"max-model-len":{context},{model_c}',
+                f'"osl":{osl},', precision_c, runner_c,
+            )  # fmt: skip
 
 
-def row_parts(d: Deployment, *, power: bool = True, named: bool = True) -> list[Part]:
-    """The row as InferenceX's generator makes it without evals, with cuts where a point has values of its own.
+def row_text(d: Deployment, *, power: bool = True, named: bool = True) -> tuple[str, str, str, str, str, str]:
+    """The row as InferenceX's generator makes it without evals, cut where a point's own values go.
+
+    First as it is shown, without the closing brace: up to the concurrency, up to a second value (the concurrency in an
+    agentic exp-name, else run-eval), and the rest. Then as canonical JSON without braces, exp-name and run-eval: up to
+    conc, up to run-eval, and the rest.
 
     ``power`` false leaves out that the run wants its power measured, ``named`` false leaves out what names the recipe.
     """
     frame, entry = d.frame, d.entry
-    topology, offload = entry.topology, entry.offload
-    parts = [frame.opening]
-    if frame.power is not None and power:
-        parts.append(frame.power)
-    spec = _SPEC_DECODING[entry.spec_decoding]
-    if isinstance(topology, SingleNode):
-        sizes, engine = _single_worker(*topology.worker[1:8])
-        parts += (
-            (sizes, engine, spec, _CONC_PART) if frame.agentic else (sizes, _CONC_PART, frame.context, engine, spec)
-        )
-        if named and entry.srt_recipe is not None:
-            parts.append(_part(srt_recipe=entry.srt_recipe))
-    else:
-        prefill = topology.worker if isinstance(topology, Aggregated) else topology.prefill
-        parts += (
-            spec,
-            _role("prefill", prefill, entry.node, named=named),
-            _role("decode", topology.decode, entry.node, named=named),
-            _CONC_PART,
-        )
-        if not frame.agentic:
-            parts.append(frame.context)
+    head, context, closing = frame.shown
+    disagg_c, software_c, model_c, osl_c, precision_c, runner_c = frame.canonical
+    wanted, wanted_c = frame.power if power else ("", "")
+    sizes, engine, adp_c, dcp_c, dp_attn_c, ep_c, ranks_c, prefill_c, tp_c = _workers(entry, named=named)
+    spec_c = _SPEC_DECODING[entry.spec_decoding][1]
+    recipe, recipe_c = _srt_recipe(entry.srt_recipe) if named and entry.srt_recipe is not None else ("", "")
+    name, name_end = exp_name(d)
     if frame.agentic:
-        parts.append(_offloading(offload.mode, d.budget_gb))
-    name = CUT.join([quoted(text)[1:-1] for text in exp_name(d)])
-    parts += ((f'"exp-name": "{name}"', ()), frame.closing)
-    _add_components(parts, d)
-    return parts
+        memory, duration_c, memory_c, budget_c = _offloading(entry.offload.mode, d.budget_gb)
+        head = f'{head}{sizes}{engine}"conc": '
+        middle = f', {recipe}{memory}"exp-name": {quoted(name)[:-1]}'
+        end = f"{quoted(name_end)[1:]}, {closing}"
+    else:
+        duration_c = memory_c = budget_c = end = ""
+        head = f'{head}{wanted}{sizes}"conc": '
+        middle = f', {context}{engine}{recipe}"exp-name": {quoted(name)}, {closing}'
+    backend, backend_c = _component("kv-offload-backend", entry.offload.backend)
+    router, router_c = frame.router if entry.router is None else _component("router", entry.router)
+    transfer, transfer_c = frame.transfer if entry.kv_p2p_transfer is None else _transfer(entry.kv_p2p_transfer)
+    nodes, nodes_c = (f', "node-count": {d.nodes}', f'"node-count":{d.nodes},') if d.nodes is not None else ("", "")
+    end = f"{end}{backend}{router}{transfer}{nodes}"
+    most = (
+        f"{dcp_c}{disagg_c}{dp_attn_c}{duration_c}{ep_c}{software_c}{backend_c}{memory_c}{transfer_c}{model_c}{nodes_c}"
+        f"{osl_c}{ranks_c}{precision_c}{prefill_c}{wanted_c}{router_c}"
+    )
+    return head, middle, end, adp_c, most, f"{runner_c}{spec_c}{recipe_c}{budget_c}{tp_c}"[:-1]
 
 
-def _add_components(parts: list[Part], d: Deployment) -> None:
-    """Backend, router and transfer, where an entry's own wins over the config's, and the nodes."""
-    config, entry = d.frame.config, d.entry
-    backend, router = entry.offload.backend, entry.router or config.router
-    if backend is not None:
-        parts.append(_component("kv-offload-backend", tuple(backend.items())))
-    if router is not None:
-        parts.append(_component("router", tuple(router.items())))
-    transfer = entry.kv_p2p_transfer or config.kv_p2p_transfer
-    if transfer is not None:
-        parts.append(_transfer(transfer))
-    if d.nodes is not None:
-        parts.append((f'"node-count": {d.nodes}', (f'"node-count":{d.nodes}',)))
-
-
-def exp_name(d: Deployment) -> tuple[str, ...]:
-    """InferenceX's experiment name, cut where an agentic one has the concurrency; a fixed-length one is whole."""
-    scenario, entry, topology, prefix = d.scenario, d.entry, d.entry.topology, d.config.model_prefix
-    if not d.agentic:
-        isl, osl = scenario.isl, scenario.osl
-        name = f"{prefix}_{_SEQUENCES.get((isl, osl)) or f'{isl}_{osl}'}"
+def exp_name(d: Deployment) -> tuple[str, str]:
+    """InferenceX's experiment name, cut where an agentic one has the concurrency; a fixed-length one has none."""
+    frame, entry, topology = d.frame, d.entry, d.entry.topology
+    if not frame.agentic:
         if isinstance(topology, SingleNode):
-            return (name + _adp("_adp", topology.worker),)
-        return (name + _adp("_prefilladp", topology[0]) + _adp("_decodeadp", topology[1]),)
-    offload = "" if entry.offload.mode == "none" else _offload_tag(entry)
+            return frame.fixed_name + _adp("_adp", topology.worker), ""
+        return f"{frame.fixed_name}{_adp('_prefilladp', topology[0])}{_adp('_decodeadp', topology[1])}", ""
+    prefix, offload = frame.config.model_prefix, entry.offload
+    kv = ""
+    if offload.mode != "none":
+        kv = f"kv{offload.mode}-{offload.backend['name'] if offload.backend is not None else 'none'}"
     if isinstance(topology, SingleNode):
         w = topology.worker
         spec = f"_spec-{entry.spec_decoding}" if entry.spec_decoding != "none" else ""
-        return f"{prefix}_tp{w.tp}_conc", f"_{offload or 'kvnone'}{spec}{_adp('_adp', w)}"
+        return f"{prefix}_tp{w.tp}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', w)}"
     roles = f"{_role_name('p', topology[0])}_{_role_name('d', topology[1])}"
-    return f"{prefix}_{roles}_conc", f"_{offload}" if offload else ""
+    return f"{prefix}_{roles}_conc", f"_{kv}" if kv else ""
 
 
 def _adp(tag: str, worker: Worker) -> str:
     return f"{tag}{worker.attn_dp}" if worker.attn_dp is not None else ""
-
-
-def _offload_tag(entry: Entry) -> str:
-    backend = entry.offload.backend
-    return f"kv{entry.offload.mode}-{backend['name'] if backend is not None else 'none'}"
 
 
 def _role_name(letter: str, worker: Worker) -> str:
@@ -197,64 +169,102 @@ def _role_name(letter: str, worker: Worker) -> str:
     return f"{letter}{worker.replicas}x{worker.tp}{ep}{'dpa' if worker.dp_attn else ''}{_adp('adp', worker)}"
 
 
-def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> Part:
+def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
+    """What the topology says: before the concurrency of a row, behind it, and the canonical fields in their order.
+
+    An agentic row has both before the concurrency.
+    """
+    topology, spec = entry.topology, _SPEC_DECODING[entry.spec_decoding][0]
+    if isinstance(topology, SingleNode):
+        sizes, engine, *canonical = _single_worker(*topology.worker.sizes)
+        return sizes, engine + spec, *canonical
+    prefill, prefill_c = _role("prefill", topology[0], entry.node, named=named)
+    decode, decode_c = _role("decode", topology[1], entry.node, named=named)
+    return f"{spec}{prefill}{decode}", "", "", decode_c, "", "", "", prefill_c, ""
+
+
+def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> tuple[str, str]:
     """A worker as it is written, with its sizes made explicit; an idle copy has no settings."""
     node = worker.node
     aggregated = "worker" in entry
     has_settings = node.get("additional-settings") is not None and (worker.replicas > 0 or not aggregated)
-    shown, compact = _worker(role, tuple(node), worker[:9], aggregated, has_settings)
+    texts = _worker(role, tuple(node), worker.replicas, worker.sizes, worker.hardware, aggregated, has_settings)
     if not has_settings:
-        return shown, (compact,)
-    members = [quoted(text) for text in worker.settings if named or not text.startswith(CONFIG_FILE)]
-    return shown.replace(CUT, ", ".join(members)), (compact.replace(CUT, ",".join(members)),)
+        return texts
+    settings = [quoted(text) for text in worker.settings if named or not text.startswith(CONFIG_FILE)]
+    shown, canonical = texts
+    return shown.replace(_CUT, ", ".join(settings), 1), canonical.replace(_CUT, ",".join(settings), 1)
 
 
-# Parts that many rows have. The bound keeps the odd search space of a million different ones from filling the memory.
+# What many rows have alike. The bound keeps a search space of a million different ones from filling the memory.
+_shared: Final = lru_cache(maxsize=4096)
 
 
-@lru_cache(maxsize=4096)
+@_shared
 def _worker(
-    role: str, written: tuple[str, ...], sizes: tuple[Any, ...], aggregated: bool, has_settings: bool
+    role: str,
+    written: tuple[str, ...],
+    replicas: int,
+    sizes: tuple[int, int, bool, int, int, int, int | None],
+    hardware: str | None,
+    aggregated: bool,
+    has_settings: bool,
 ) -> tuple[str, str]:
     """A worker's mapping, cut where its settings go.
 
     ``written``: its keys in their order; only the count of an aggregated one, which may be absent, always comes first.
     """
-    replicas, tp, ep, dp_attn, pp, dcp, pcp, attn_dp, hardware = sizes
+    tp, ep, dp_attn, pp, dcp, pcp, attn_dp = sizes
     values = {
-        "num-worker": replicas, "tp": tp, "ep": ep, "dp-attn": dp_attn, "pp": pp, "dcp-size": dcp, "pcp-size": pcp,
-        "attn-dp-size": attn_dp, "hardware": hardware,
+        "num-worker": replicas, "tp": tp, "ep": ep, "dp-attn": _BOOL[dp_attn], "pp": pp, "dcp-size": dcp,
+        "pcp-size": pcp, "attn-dp-size": attn_dp, "hardware": quoted(hardware or ""),
+        "additional-settings": f"[{_CUT}]",
     }  # fmt: skip
     names = dict.fromkeys((*(("num-worker",) if aggregated else ()), *written, "pp", "dcp-size", "pcp-size"))
     if not has_settings:
         names.pop("additional-settings", None)
-    texts = [(name, f"[{CUT}]" if name == "additional-settings" else _json(values[name])) for name in names]
-    shown, compact = _joined(texts)
-    return f'"{role}": {{{shown}}}', f'"{role}":{{{",".join(sorted(compact))}}}'
+    shown = ", ".join([f'"{name}": {values[name]}' for name in names])
+    canonical = ",".join([f'"{name}":{values[name]}' for name in sorted(names)])
+    return f'"{role}": {{{shown}}}, ', f'"{role}":{{{canonical}}},'
 
 
-@lru_cache(maxsize=4096)
+@_shared
 def _single_worker(
     tp: int, ep: int, dp_attn: bool, pp: int, dcp: int, pcp: int, attn_dp: int | None
-) -> tuple[Part, Part]:
-    """The sizes of a single-node engine, which stand apart in a row."""
-    sizes = {"tp": tp, "pp": pp, "dcp_size": dcp, "pcp_size": pcp}
-    if attn_dp is not None:
-        sizes["attn_dp_size"] = attn_dp
-    return _part(**sizes), _part(ep=ep, dp_attn=dp_attn)
+) -> tuple[str, ...]:
+    """The sizes of a single-node engine: the two groups that stand apart in a row, and the canonical fields."""
+    adp, adp_c = ("", "") if attn_dp is None else (f'"attn-dp-size": {attn_dp}, ', f'"attn-dp-size":{attn_dp},')
+    return (
+        f'"tp": {tp}, "pp": {pp}, "dcp-size": {dcp}, "pcp-size": {pcp}, {adp}',
+        f'"ep": {ep}, "dp-attn": {_BOOL[dp_attn]}, ',
+        adp_c, f'"dcp-size":{dcp},', f'"dp-attn":{_BOOL[dp_attn]},', f'"ep":{ep},', f'"pcp-size":{pcp},"pp":{pp},', "",
+        f'"tp":{tp},',
+    )  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
-def _offloading(mode: str, budget_gb: int) -> Part:
-    return _part(kv_offloading=mode, total_cpu_dram_gb=budget_gb, duration=AGENTIC_SECONDS)
+@_shared
+def _offloading(mode: str, budget_gb: int) -> tuple[str, str, str, str]:
+    """The memory of an agentic row, and its canonical fields."""
+    shown = f'"kv-offloading": "{mode}", "total-cpu-dram-gb": {budget_gb}, "duration": {AGENTIC_SECONDS}, '
+    return (
+        shown,
+        f'"duration":{AGENTIC_SECONDS},',
+        f'"kv-offloading":"{mode}",',
+        f'"total-cpu-dram-gb":{budget_gb},',
+    )
 
 
-@lru_cache(maxsize=4096)
-def _transfer(name: str) -> Part:
-    return _part(kv_p2p_transfer=name)
+def _component(role: str, node: Map | None) -> tuple[str, str]:
+    if node is None:
+        return "", ""
+    shown = ", ".join([f'"{name}": {quoted(text)}' for name, text in node.items()])
+    canonical = ",".join([f'"{name}":{quoted(node[name])}' for name in sorted(node)])
+    return f', "{role}": {{{shown}}}', f'"{role}":{{{canonical}}},'
 
 
-@lru_cache(maxsize=4096)
-def _component(role: str, fields: tuple[tuple[str, str], ...]) -> Part:
-    shown, compact = _part(**dict(fields))
-    return f'"{role}": {{{shown}}}', (f'"{role}":{{{",".join(sorted(compact))}}}',)
+def _transfer(name: str | None) -> tuple[str, str]:
+    return ("", "") if name is None else (f', "kv-p2p-transfer": {quoted(name)}', f'"kv-p2p-transfer":{quoted(name)},')
+
+
+def _srt_recipe(reference: str) -> tuple[str, str]:
+    return f'"srt-recipe": {quoted(reference)}, ', f'"srt-recipe":{quoted(reference)},'

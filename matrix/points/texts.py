@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import sha256
-from itertools import chain
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Final
 
 from matrix.config.source import plain
-from matrix.points.row import CONC, CUT, RUN_EVAL, row_parts
+from matrix.points.row import row_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from matrix.points.point import Deployment, Evaluation, Stack
 
 __all__ = ["Texts", "evaluation_texts"]
 
-_encode: Final = JSONEncoder(check_circular=False).encode
 _canonical: Final = JSONEncoder(check_circular=False, sort_keys=True, separators=(",", ":")).encode
-_CONC: Final = f"{CONC},"
-_RUN_EVAL: Final = f"{RUN_EVAL},"
+_RUN_EVAL: Final = '"run-eval":false,'
 _FRAMEWORK: Final = '"framework":'
 """Behind the eval fields in canonical JSON."""
 
@@ -41,11 +36,9 @@ class Texts:
     )  # fmt: skip
 
     def __init__(self, d: Deployment, *, eval_only: bool) -> None:
-        shown, fields = zip(*row_parts(d, power=not eval_only), strict=True)
-        self.head, _, rest = f"{{{', '.join(shown)}".partition(CUT)
-        self.middle, _, self.end = rest.partition(CUT)
-        before, _, behind = _canonical_row(fields).partition(_CONC)
-        self.canonical = before + behind
+        self.head, self.middle, self.end, *canonical = row_text(d, power=not eval_only)
+        first, most, last = canonical
+        self.canonical = f"{{{first}{most}{'' if d.agentic else _RUN_EVAL}{last}}}"
         self.fingerprint = sha256(self.canonical.encode()).hexdigest()
         recipe = "" if d.reference is None else f', "recipe": {quoted(d.reference)}'
         if not eval_only:
@@ -53,28 +46,22 @@ class Texts:
         self.before_id = f', "id": "{d.stem}'
         self.before_name = f'{d.node_end}", "name": {quoted(d.title)[:-1]} c'
         self.before_digest = f'", "config-key": "{d.config.key}"{recipe}, "digest": "'
-        self.digest = _digest_texts(d, before, behind, eval_only=eval_only)
+        self.digest = _digest_texts(d, canonical, eval_only=eval_only)
 
 
-def _canonical_row(fields: Iterable[tuple[str, ...]]) -> str:
-    return f"{{{','.join(sorted(chain.from_iterable(fields)))}}}"
-
-
-def _digest_texts(d: Deployment, before: str, behind: str, *, eval_only: bool) -> tuple[str, ...]:
+def _digest_texts(d: Deployment, canonical: list[str], *, eval_only: bool) -> tuple[str, ...]:
     recipe = d.eval_recipe if eval_only else d.recipe
     golden = "null" if eval_only or d.golden is None else quoted(d.golden)
     resolved = "null"
     if recipe is not None:
         resolved = _canonical(plain(recipe.data))
-        parts = row_parts(d, power=not eval_only, named=False)
-        before, _, behind = _canonical_row([fields for _, fields in parts]).partition(_CONC)
-    if not d.agentic:
-        behind = behind.replace(_RUN_EVAL, "", 1)
-    head = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":{before}"conc":'
+        _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
+    first, most, last = canonical
+    head = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":{{{first}"conc":'
     if not eval_only:
-        return head, f",{behind}}}"
-    middle, framework, tail = behind.partition(_FRAMEWORK)
-    return head, f",{middle}", f"{framework}{tail}}}"
+        return head, f",{most}{last}}}}}"
+    before, framework, behind = most.partition(_FRAMEWORK)
+    return head, f",{before}", f"{framework}{behind}{last}}}}}"
 
 
 @lru_cache(maxsize=16)
@@ -85,9 +72,14 @@ def _stack_text(stack: Stack) -> str:
 @lru_cache(maxsize=4096)
 def evaluation_texts(evaluation: Evaluation | None, eval_only: bool) -> tuple[str, str]:
     """The eval fields behind other fields of a row, and before other fields of a canonical one."""
-    fields = evaluation.fields() if evaluation is not None else {}
+    fields = {}
+    if evaluation is not None:
+        fields = {"eval-framework": quoted(evaluation.framework), "eval-suite": quoted(evaluation.suite)}
+        if evaluation.conc is not None:
+            fields["eval-conc"] = str(evaluation.conc)
+        if evaluation.all_concs is not None:
+            fields["eval-all-concs"] = "true" if evaluation.all_concs else "false"
     if eval_only:
-        fields["eval-only"] = True
-    if not fields:
-        return "", ""
-    return f", {_encode(fields)[1:-1]}", f"{_canonical(fields)[1:-1]},"
+        fields["eval-only"] = "true"
+    shown = "".join([f', "{name}": {text}' for name, text in fields.items()])
+    return shown, "".join([f'"{name}":{text},' for name, text in sorted(fields.items())])

@@ -17,7 +17,7 @@ def suspects(groups: Iterable[tuple[Deployment, ...]], *, step: int = 2, whole: 
     """The deployments (by ``id()``) whose points can repeat an id: alike but for concurrencies, of which some are too.
 
     Everything else is unique by construction, so a stream of a million points need not remember its ids. ``step``
-    climbs the ranges. ``whole``: no point loses a concurrency, so those of one allocation are alike only when all are.
+    climbs the ranges. ``whole``: no point loses a concurrency: those of one allocation are alike if all are.
     """
     homes: dict[str, list[tuple[Deployment, ...]]] = {}
     for group in groups:

@@ -44,7 +44,9 @@ def test_a_config() -> None:
         key="the-key",
     )
     found = only_config(text)
-    assert found[:9] == ("the-key", "i:1", "org/M", "m", "fp8", "sglang", "cluster:x-a", True, True)
+    assert (found.key, found.image, found.model, found.model_prefix) == ("the-key", "i:1", "org/M", "m")
+    assert (found.precision, found.framework, found.runner) == ("fp8", "sglang", "cluster:x-a")
+    assert (found.multinode, found.disagg) == (True, True)
     assert found.router == {"name": "r", "version": "1.10"}
     assert found.kv_p2p_transfer == "nixl"
     assert (found.mark.line, found.mark.column) == (0, 0)
@@ -61,7 +63,8 @@ def test_a_single_node_entry() -> None:
     entry = only_entry(fixed(f"{BIG}, spec-decoding: mtp, srt-recipe: r.yaml, {CONC}"))
     assert isinstance(entry.topology, SingleNode)
     worker = entry.topology.worker
-    assert worker[:10] == (1, 8, 4, True, 2, 4, 3, 8, None, ())
+    assert worker.sizes == (8, 4, True, 2, 4, 3, 8)
+    assert (worker.replicas, worker.hardware, worker.settings) == (1, None, ())
     assert worker.gpus == 8 * 2 * 3
     assert (entry.spec_decoding, entry.srt_recipe, entry.offload.mode) == ("mtp", "r.yaml", "none")
 
@@ -69,7 +72,9 @@ def test_a_single_node_entry() -> None:
 def test_defaults_of_a_single_node_entry() -> None:
     entry = only_entry(fixed(f"tp: 4, {CONC}"))
     assert isinstance(entry.topology, SingleNode)
-    assert entry.topology.worker[:10] == (1, 4, 1, False, 1, 1, 1, None, None, ())
+    worker = entry.topology.worker
+    assert worker.sizes == (4, 1, False, 1, 1, 1, None)
+    assert (worker.replicas, worker.hardware, worker.settings) == (1, None, ())
     assert (entry.spec_decoding, entry.srt_recipe, entry.router, entry.kv_p2p_transfer) == ("none", None, None, None)
 
 
