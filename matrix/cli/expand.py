@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matrix.cli.options import file_options, listed, terminal_width, workspace_of
+from matrix.cli.options import file_options, kept, listed, terminal_width, workspace_of
 from matrix.cli.report import tell
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def expand(
 
     request = request_of(selection)
     workspace = workspace_of(masters, runners, recipes, golden)
-    expansion = expand_points(workspace.configs, workspace.facts, workspace.policy, request)
+    expansion = kept(expand_points(workspace.configs, workspace.facts, workspace.policy, request))
     tell(expansion.findings)
     return emit(expansion, request, style, allow_empty=allow_empty)
 

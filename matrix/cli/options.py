@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 else:
     _ParamType = click.ParamType  # generic from click 8.5 on
 
-__all__ = ["Listed", "file_options", "terminal_width", "workspace_of"]
+__all__ = ["Listed", "file_options", "kept", "terminal_width", "workspace_of"]
+
+
+T = TypeVar("T")
 
 
 class Listed(_ParamType):
@@ -64,13 +67,16 @@ def workspace_of(
     """What the file options name, over the repository that the working directory stands in."""
     from matrix.workspace import open_workspace
 
-    workspace = open_workspace(masters=masters, runners=runners, recipes=recipes, golden=golden)
-    _LAST[:] = [workspace]
-    return workspace
+    return kept(open_workspace(masters=masters, runners=runners, recipes=recipes, golden=golden))
 
 
-_LAST: Final[list[Workspace]] = []
-"""Keeps what a command read to its very end: the process ends faster than it could take the objects apart."""
+def kept(made: T) -> T:
+    """Hold something until the process ends: taking it apart takes longer. The next of its kind replaces it."""
+    _KEPT[type(made)] = made
+    return made
+
+
+_KEPT: Final[dict[type, object]] = {}
 
 
 def terminal_width() -> int:

@@ -56,10 +56,14 @@ class ScenarioKind(StrEnum):
 
 
 class Worker:
-    """Replicas of one engine: so many, each on tp x pp x pcp GPUs. ``gpus``: of one replica."""
+    """Replicas of one engine: so many, each on tp x pp x pcp GPUs.
+
+    ``gpus``: of one replica. ``sizes``: tp, ep, dp_attn, pp, dcp, pcp and attn_dp, which is what makes a replica.
+    """
 
     __slots__ = (
-        "attn_dp", "dcp", "dp_attn", "ep", "gpus", "hardware", "node", "pcp", "pp", "replicas", "settings", "tp"
+        "attn_dp", "dcp", "dp_attn", "ep", "gpus", "hardware", "node", "pcp", "pp", "replicas", "settings", "sizes",
+        "tp",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913, PLR0917 - a record
@@ -88,11 +92,7 @@ class Worker:
         self.settings: Final = settings
         self.node: Final = node
         self.gpus: Final = tp * pp * pcp
-
-    @property
-    def sizes(self) -> tuple[int, int, bool, int, int, int, int | None]:
-        """What makes one replica: tp, ep, dp_attn, pp, dcp, pcp, attn_dp."""
-        return self.tp, self.ep, self.dp_attn, self.pp, self.dcp, self.pcp, self.attn_dp
+        self.sizes: Final = (tp, ep, dp_attn, pp, dcp, pcp, attn_dp)
 
 
 class SingleNode(NamedTuple):

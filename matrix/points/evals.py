@@ -142,7 +142,7 @@ class _Marked:
         last: Deployment | None = None
         for deployment, concs in self.points.allocations():
             if deployment is not last:
-                last, group, multinode = deployment, picks.group(deployment), deployment.multinode
+                last, group, multinode = deployment, picks.groups[id(deployment)], deployment.multinode
                 own = policy.vendor(deployment)
             picked = group.pick(concs, taken) if group is not None else 0
             evaluation = Evaluation(suite.framework, suite.suite, picked) if picked and multinode else usual
@@ -218,8 +218,10 @@ class _Picks:
 
     def group(self, deployment: Deployment) -> _Group | None:
         """The deployment's group, made when first asked for."""
-        group = self.groups.get(id(deployment))
-        if group is None and self.policy.eligible(deployment):
+        if id(deployment) in self.groups:
+            return self.groups[id(deployment)]
+        group = None
+        if self.policy.eligible(deployment):
             key, spare = _keys(deployment)
             group = self.by_key.get(key)
             if group is None:
@@ -227,7 +229,7 @@ class _Picks:
                     self.by_key[spare] = _Group(once=True)
                 once = deployment.multinode or deployment.agentic
                 group = self.by_key[key] = _Group(once=once, spare=self.by_key.get(spare))
-            self.groups[id(deployment)] = group
+        self.groups[id(deployment)] = group
         return group
 
 

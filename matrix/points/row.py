@@ -35,6 +35,8 @@ _CUT: Final = "\0"
 
 _SEQUENCES: Final = {(8192, 1024): "8k1k", (1024, 1024): "1k1k"}
 _BOOL: Final = {False: "false", True: "true"}
+_SCENARIO_TYPE: Final = f'"scenario-type": "{ScenarioKind.AGENTIC}"'
+_SCENARIO_TYPE_C: Final = f'"scenario-type":"{ScenarioKind.AGENTIC}",'
 _SPEC_DECODING: Final = {
     name: (f'"spec-decoding": "{name}", ', f'"spec-decoding":"{name}",') for name in ("none", "mtp", "draft_model")
 }
@@ -85,8 +87,8 @@ class Frame:
         model_c = f'"model":{model},"model-prefix":{prefix},'
         precision_c, runner_c = f'"precision":{precision},', f'"runner":{where},'
         if agentic:
-            kind = f'"scenario-type": "{ScenarioKind.AGENTIC}"'
-            runner_c += f'"scenario-type":"{ScenarioKind.AGENTIC}",'
+            kind = _SCENARIO_TYPE
+            runner_c += _SCENARIO_TYPE_C
             disagg_c = f'"disagg":{disagg},' if config.multinode else ""
             self.shown = head, "", f'"disagg": {disagg}, {kind}' if config.multinode else kind
             self.canonical = disagg_c, software_c, model_c, "", precision_c, runner_c
@@ -188,12 +190,13 @@ def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> tuple[str, s
     node = worker.node
     aggregated = "worker" in entry
     has_settings = node.get("additional-settings") is not None and (worker.replicas > 0 or not aggregated)
-    texts = _worker(role, tuple(node), worker.replicas, worker.sizes, worker.hardware, aggregated, has_settings)
+    shown, end, shown_c, end_c = _worker(
+        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, aggregated, has_settings
+    )
     if not has_settings:
-        return texts
+        return shown, shown_c
     settings = [quoted(text) for text in worker.settings if named or not text.startswith(CONFIG_FILE)]
-    shown, canonical = texts
-    return shown.replace(_CUT, ", ".join(settings), 1), canonical.replace(_CUT, ",".join(settings), 1)
+    return f"{shown}{', '.join(settings)}{end}", f"{shown_c}{','.join(settings)}{end_c}"
 
 
 # What many rows have alike. The bound keeps a search space of a million different ones from filling the memory.
@@ -209,7 +212,7 @@ def _worker(
     hardware: str | None,
     aggregated: bool,
     has_settings: bool,
-) -> tuple[str, str]:
+) -> tuple[str, str, str, str]:
     """A worker's mapping, cut where its settings go.
 
     ``written``: its keys in their order; only the count of an aggregated one, which may be absent, always comes first.
@@ -225,7 +228,9 @@ def _worker(
         names.pop("additional-settings", None)
     shown = ", ".join([f'"{name}": {values[name]}' for name in names])
     canonical = ",".join([f'"{name}":{values[name]}' for name in sorted(names)])
-    return f'"{role}": {{{shown}}}, ', f'"{role}":{{{canonical}}},'
+    shown, _, end = f'"{role}": {{{shown}}}, '.partition(_CUT)
+    canonical, _, end_c = f'"{role}":{{{canonical}}},'.partition(_CUT)
+    return shown, end, canonical, end_c
 
 
 @_shared
