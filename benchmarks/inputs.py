@@ -88,6 +88,11 @@ class Masters:
     about: str
 
     @property
+    def folder(self) -> Path:
+        """Where they lie."""
+        return self.runners.parent
+
+    @property
     def options(self) -> tuple[str, ...]:
         """The options of `matrix` that name them."""
         return (*(word for path in self.configs for word in ("--config", str(path))), "--runners", str(self.runners))

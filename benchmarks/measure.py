@@ -8,11 +8,11 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["Command", "Pair", "Run", "middle", "pair", "run"]
 
@@ -83,6 +83,8 @@ def middle(runs: Sequence[Run]) -> Run:
 
 
 def environment() -> dict[str, str]:
-    """The caller's, without what makes Python compile every module again or write line by line."""
+    """The caller's, with this checkout's packages, and without what makes Python compile each module or each line."""
     unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
-    return {name: value for name, value in os.environ.items() if name not in unwanted}
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    paths = (str(Path(__file__).resolve().parents[1]), kept.get("PYTHONPATH"))
+    return kept | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}

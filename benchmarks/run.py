@@ -18,7 +18,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.inputs import ROOT, changelog, masters, synthetic
+from benchmarks.inputs import ROOT, Masters, changelog, masters, synthetic
 from benchmarks.measure import Command, Pair, middle, pair, run
 
 FLOOR: Final = """\
@@ -69,9 +69,9 @@ class Line:
 def expand(options: Options, folder: Path) -> Iterator[Line]:
     """Budget 1: `expand` against the floor, in each format for programs."""
     found = masters(folder)
-    floor = python("-c", FLOOR, *map(str, (*found.configs, found.runners)))
+    floor = python("-c", FLOOR, *map(str, (*found.configs, found.runners)), folder=found.folder)
     for style in ("json", "jsonl", "ids"):
-        both = pair(python("-m", "matrix", "expand", *found.options, "--format", style), floor, options.rounds)
+        both = pair(expanding(found, style), floor, options.rounds)
         yield ratio(f"expand --format {style} / floor", both, 2.0, found.about)
 
 
@@ -83,10 +83,8 @@ def peer(options: Options, folder: Path) -> Iterator[Line]:
         )
         return
     found = masters(folder)
-    other = Command(words=tuple(shlex.split(options.peer)), folder=found.configs[0].parent)
-    both = pair(
-        other, python("-m", "matrix", "expand", *found.options, "--format", "json"), max(3, options.rounds // 3)
-    )
+    other = Command(words=tuple(shlex.split(options.peer)), folder=found.folder)
+    both = pair(other, expanding(found, "json"), max(3, options.rounds // 3))
     detail = f"{both.ours.seconds:.2f} s against {both.other.seconds:.2f} s"
     yield Line(what="peer / expand, time", figure=both.ratio, unit="x", budget=8, detail=detail, at_least=True)
     detail = f"{both.other.mebibytes:.0f} MiB against {both.ours.mebibytes:.0f} MiB"
@@ -100,7 +98,7 @@ def stream(options: Options, folder: Path) -> Iterator[Line]:
     runs = []
     for points in (small, large):
         found = synthetic(folder, points)
-        runs.append(run(python("-m", "matrix", "expand", *found.options, "--format", "jsonl")))
+        runs.append(run(expanding(found, "jsonl")))
     growth = (runs[1].seconds / large) / (runs[0].seconds / small)
     detail = f"{runs[0].seconds:.1f} s for {small:,}, {runs[1].seconds:.1f} s for {large:,}"
     yield Line(what="time a point, large / small", figure=growth, unit="x", budget=1.2, detail=detail)
@@ -144,9 +142,14 @@ MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
 }  # fmt: skip
 
 
-def python(*words: str, statuses: tuple[int, ...] = (0,)) -> Command:
-    """A process of this interpreter in the root of the checkout."""
-    return Command(words=(sys.executable, *words), folder=ROOT, statuses=statuses)
+def python(*words: str, folder: Path = ROOT, statuses: tuple[int, ...] = (0,)) -> Command:
+    """A process of this interpreter, in the root of the checkout if not elsewhere."""
+    return Command(words=(sys.executable, *words), folder=folder, statuses=statuses)
+
+
+def expanding(found: Masters, style: str) -> Command:
+    """`expand` in the folder of the masters: no repository is there, so nothing is read but what is named."""
+    return python("-m", "matrix", "expand", *found.options, "--format", style, folder=found.folder)
 
 
 def ratio(what: str, both: Pair, budget: float, about: str) -> Line:
