@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from matrix.config.source import read_bytes
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span, did_you_mean, errors_of
+from matrix.plan.checked import with_checks
 from matrix.points.evals import EvalMode
 from matrix.points.lookup import find_point
 from matrix.points.pipeline import expand
@@ -58,16 +59,13 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
         point = _evaluated_as(point, row, workspace)
     deployment = point.deployment
     recipe = deployment.eval_recipe if point.eval_only else deployment.recipe
+    findings = with_checks(findings, _checked(point, workspace))
     faults = errors_of(findings)
-    if recipe is None and not faults:
-        told = [finding for finding in findings if finding.rule in _LATER] or list(findings)
+    if recipe is None and not any(finding.rule.startswith("recipe-") for finding in faults):
+        told = [finding._replace(severity=Severity.ERROR) for finding in findings if finding.rule in _LATER]
         message = f"the point {name} has no recipe, so nothing says what to run."
-        faults = tuple(finding._replace(severity=Severity.ERROR) for finding in told) or (
-            Finding(rule="launch-recipe", message=message, fix="name one by CONFIG_FILE in its additional-settings"),
-        )
-    if not faults:
-        checked = _checked(point, workspace)
-        faults, findings = errors_of(checked), (*findings, *checked)
+        fix = "name one by CONFIG_FILE in its additional-settings"
+        faults = (*faults, *(told or [Finding(rule="launch-recipe", message=message, fix=fix)]))
     if faults:
         raise RefusedError(faults)
     own = point.row()
@@ -98,18 +96,14 @@ def _evaluated_as(point: Point, row: Mapping[str, Any], workspace: Workspace) ->
 
 def _checked(point: Point, workspace: Workspace) -> tuple[Finding, ...]:
     """What `matrix check` says of the entry that makes the point."""
-    from matrix.checks.case import space_of
-    from matrix.checks.registry import RULES, WAIVABLE
-    from matrix.checks.run import check_space
+    from matrix.checks.registry import check_configs
     from matrix.recipes.golden import CurveBook
 
     deployment, golden = point.deployment, workspace.settings.golden
     # A check looks at entries: an accuracy run, or one node of a label, comes from the same one.
     name = deployment.config.key if deployment.on_node else type(point)(deployment, point.concs).id
-    space, unknown = space_of(
-        workspace.configs, workspace.facts, names=(name,), curves=CurveBook(golden) if golden is not None else None
-    )
-    return unknown or check_space(space, RULES, WAIVABLE).findings
+    curves = CurveBook(golden) if golden is not None else None
+    return check_configs(workspace.configs, workspace.facts, curves=curves, names=(name,)).findings
 
 
 def find_target(rows: Mapping[str, Mapping[str, Any]], name: str, workspace: Workspace, source: str) -> Target:

@@ -10,6 +10,7 @@ from matrix.checks.changelog import check_coverage, check_entries
 from matrix.config.model import Aggregated, Disaggregated
 from matrix.findings import Finding, Severity, errors_of
 from matrix.plan.append import Delta, delta_of
+from matrix.plan.checked import faults_of, with_checks
 from matrix.plan.claims import Options, claims
 from matrix.points.evals import EvalMode, trim
 from matrix.points.pipeline import expand
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matrix.changelog.entries import Entry, Log
     from matrix.changelog.rules import Verdict
     from matrix.checks.changelog import Waiver
+    from matrix.config.model import Config
     from matrix.plan.claims import Claim
     from matrix.plan.history import Revision
     from matrix.points.point import Point
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "LeftOut", "Plan", "plan_change"]
 
-_KEPT_WARNINGS = frozenset({"hardware-missing", "recipe-root", "git-behind"})
+_KEPT_WARNINGS = frozenset({"hardware-missing", "git-behind"})
 """What stays a warning where every point is about to be run; the rest of expand's warnings is refused."""
 
 
@@ -103,35 +105,26 @@ def plan_change(
             place = log.span(appending[0], "append-only")
             fix = "remove append-only from the entry, or the request for accuracy runs"
             findings.append(Finding(rule="append-only-evals", message=message, fix=fix, span=place))
-        by_key = {config.key: config for config in head.configs}
-        names = dict.fromkeys(key for entry in appending for key in named_by(entry, by_key))
-        if names:
-            delta = delta_of(appending, log, head, base, [by_key[name] for name in names])
+        if named := _named(appending, head.configs):
+            delta = delta_of(appending, log, head, base, named)
             findings += delta.findings
     findings += _conflicting(entries, verdict, options)
+    checked = faults_of(_named(entries, head.configs), head)
     if errors_of(findings):
-        return Plan(entries=entries), tuple(findings)
+        return Plan(entries=entries), (*findings, *checked)
     planner = _Planner(head, options, delta)
     for claim in claims(entries, head.configs, options):
         planner.serve(claim)
-    findings += planner.findings
-    told = {(finding.rule, finding.span) for finding in findings}
-    findings += [one for one in _acceptance(head, entries) if (one.rule, one.span) not in told]
+    findings += with_checks(planner.findings, checked)
     if not errors_of(findings):
         findings += _idle(planner, log)
     return planner.plan(entries), tuple(findings)
 
 
-def _acceptance(head: Workspace, entries: Iterable[Entry]) -> tuple[Finding, ...]:
-    """What refuses the acceptance lengths of the configs that the entries name; nothing where there are no curves."""
-    if head.settings.golden is None:
-        return ()
-    from matrix.checks.golden import check_golden
-    from matrix.recipes.golden import CurveBook
-
-    by_key = {config.key: config for config in head.configs}
-    keys = dict.fromkeys(key for entry in entries for key in named_by(entry, by_key))
-    return errors_of(check_golden([by_key[key] for key in keys], head.facts, CurveBook(head.settings.golden)))
+def _named(entries: Iterable[Entry], configs: Sequence[Config]) -> list[Config]:
+    """The configs that the entries name, in the order in which they do."""
+    by_key = {config.key: config for config in configs}
+    return [by_key[key] for key in dict.fromkeys(key for entry in entries for key in named_by(entry, by_key))]
 
 
 def _conflicting(entries: Sequence[Entry], verdict: Verdict, options: Options) -> Iterator[Finding]:

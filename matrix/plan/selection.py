@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from matrix.findings import Finding, Severity
+from matrix.plan.checked import faults_of, with_checks
 from matrix.plan.plan import Plan
 from matrix.points.evals import EvalMode
 from matrix.points.pipeline import expand
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_selection"]
 
-_KEPT_WARNINGS: Final = frozenset({"hardware-missing", "recipe-root", "filter-word-unknown"})
+_KEPT_WARNINGS: Final = frozenset({"hardware-missing", "filter-word-unknown"})
 """What stays a warning where every point is about to be run."""
 
 
@@ -47,7 +48,9 @@ def plan_selection(workspace: Workspace, request: Request, mode: Mode) -> tuple[
         findings.update(dict.fromkeys(unknown_ids(points, request.ids)))
         points = list(_named(points, request.ids))
     reason = "" if points else "no point passes the selection"
-    return Plan(tuple(points), reason=reason), tuple(findings)
+    configs = {id(point.deployment.config): point.deployment.config for point in points}
+    checked = faults_of(tuple(configs.values()), workspace)
+    return Plan(tuple(points), reason=reason), with_checks(findings, checked)
 
 
 def _told(finding: Finding) -> Finding:

@@ -35,6 +35,9 @@ is told once, with their number.
 It ends with 0 where nothing is wrong, with 1 where there is an error (with `--strict`: anything), with 2 where the
 command line is wrong.
 
+What is an error here, `matrix plan` and `validate_perf_changelog` refuse too, in every config that they would run, and
+`python -m runners launch` in the entry of its point.
+
 An entry of a master can waive a rule, with a reason:
 
     - conc-list: [96]

@@ -62,13 +62,13 @@ schema: 2
 base:
   name: r
   engine: sglang
-  model: {path: m, container: c, precision: fp8}
+  model: {path: m, container: "i:1", precision: fp8}
   resources: {gpu_type: mi355x}
   roles:
-    prefill: {workers: 1, nodes: 1, gpus: 8, args: {tensor-parallel-size: 8}}
-    decode: {workers: 1, nodes: 1, gpus: 8, args: {tensor-parallel-size: 8}}
-override_a: {benchmark: {concurrencies: "4"}}
-override_b: {benchmark: {concurrencies: "8"}}
+    prefill: {workers: 1, nodes: 1, gpus: 8, args: {tensor-parallel-size: 8, disaggregation-transfer-backend: mori}}
+    decode: {workers: 1, nodes: 1, gpus: 8, args: {tensor-parallel-size: 8, disaggregation-transfer-backend: mori}}
+override_a: {benchmark: {env: {STEP: "4"}}}
+override_b: {benchmark: {env: {STEP: "8"}}, roles: {prefill: {args: {expert-parallel-size: 8}}}}
 """
 
 

@@ -96,7 +96,7 @@ def test_refused(tmp_path: Path, before: str, after: str, entry: str, rule: str,
 
 def test_a_recipe_that_changed_moves_old_points(tmp_path: Path) -> None:
     base = workspace(tmp_path / "base", M)
-    other = RECIPE.replace("container: c", "container: d")
+    other = RECIPE.replace('"4"', '"5"')
     head = workspace(tmp_path / "head", M.replace("8]", "8, 16]"), **{"configs/recipes/r.yaml": other})
     _, (finding,) = planned(head, OF_M, base=base)
     assert finding.rule == "append-only-changed"

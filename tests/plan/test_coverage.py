@@ -43,11 +43,11 @@ CHANGES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "a point went": (SPACE.replace(", 64]", "]"), {}, {"a": "1 point removed, the first a--8k1k--tp8--c64"}),
     "a new config": (SPACE + single("b"), {}, {"b": "it is new, with 3 points"}),
     "a recipe": (
-        SPACE, {"configs/recipes/r.yaml": RECIPE.replace("container: c", "container: d")},
+        SPACE, {"configs/recipes/r.yaml": RECIPE.replace("name: r", "name: s")},
         {"m": "2 points changed, the first m--8k1k--1p-tp8-1d-tp8--c4--override_a"},
     ),
     "one variant of a recipe": (
-        SPACE, {"configs/recipes/r.yaml": RECIPE.replace('"8"', '"8x16"')},
+        SPACE, {"configs/recipes/r.yaml": RECIPE.replace('"8"', '"9"')},
         {"m": "1 point changed, the first m--8k1k--1p-tp8ep8-1d-tp8--c8--override_b"},
     ),
 }  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_change_wants_an_entry(tmp_path: Path, after: str, files: dict[str, st
 
 
 def test_a_deliberate_exception(tmp_path: Path) -> None:
-    head, base = pair(tmp_path, SPACE.replace("i:1", "i:2"), {})
+    head, base = pair(tmp_path, SPACE.replace("i:1", "i:2", 1), {})
     _, verdict = check(BASE, added(of("m")), PR)
     for waivers, rules in (
         ([], ["changelog-uncovered"]),

@@ -32,6 +32,12 @@ MORE_EVALS: Final = frozenset({"5b9af262", "6816ed05", "de871da9", "49ac5c0a", "
 """Changes with agentic accuracy runs that the peer drops: it keeps one per collision key (here ids are unique), and one
 per deployment (here every topology has its own). All that it runs is run here too."""
 
+CHECKED: Final = frozenset({
+    "golden-folder", "recipe-concurrency", "recipe-dp-attention", "recipe-expert-parallel", "recipe-offload",
+    "recipe-speculation", "recipe-topology", "recipe-transfer", "served-name",
+})  # fmt: skip
+"""What the checks refuse in some of these configs. The peer has no such checks, and none of it moves a point."""
+
 
 @pytest.fixture(scope="module")
 def corpus(shared: Path) -> Path:
@@ -66,7 +72,7 @@ def test_buckets(corpus: Path, recipes: str, tmp_path: Path) -> None:
         _, verdict = check(base, head, Context(stage=Stage.MERGE))
         for mode, options in MODES.items():
             plan, findings = plan_change(verdict, space, None, options)
-            assert not errors_of(findings)
+            assert {finding.rule for finding in errors_of(findings)} <= CHECKED
             theirs = json.loads(content(corpus, "outputs", f"{change['processor'][mode]['output']}.json"))
             compare(theirs, buckets(plan), more=change["commit"][:8] in MORE_EVALS)
             compared[mode] += 1

@@ -223,7 +223,7 @@ def test_recipes_of_both_revisions(repository: Repository, validate: type, plann
     repository.git("switch", "--quiet", "main")
     commit(repository, space)
     repository.git("switch", "--quiet", "--create", "recipe")
-    other = {"configs/recipes/r.yaml": RECIPE.replace("container: c", "container: d")}
+    other = {"configs/recipes/r.yaml": RECIPE.replace('"4"', '"5"')}
     commit(repository, space, BASE, **other)
     assert "m changed (1 point changed" in validate().err
     commit(repository, space, added(of("m")), **other)
