@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Any, Final
 
 from yaml.events import (
@@ -28,6 +29,7 @@ __all__ = ["read"]
 _MAX_DEPTH: Final = 100
 _MAX_ALIASED: Final = 200_000
 _MAX_DIGITS: Final = 18
+_PIECE: Final = 16 * 1024
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
@@ -66,6 +68,18 @@ def read(data: bytes, name: str, *, integer_keys: bool) -> tuple[Any, list[Findi
     return root, []
 
 
+def _is_utf8(data: bytes) -> bool:
+    """Whether all of it decodes, piece by piece: the whole text at once would be more fresh memory than all values."""
+    decode, view = getincrementaldecoder("utf-8")().decode, memoryview(data)
+    try:
+        for start in range(0, len(data), _PIECE):
+            decode(view[start : start + _PIECE])
+        decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class _Reader:
     """One pass over the events of one file."""
 
@@ -83,12 +97,10 @@ class _Reader:
 
     def read(self) -> Any:
         data = self.data
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
+        if not data.isascii() and not _is_utf8(data):
             from matrix.config.syntax import broken_bytes
 
-            raise _Broken(broken_bytes(data, self.name, error)) from None
+            raise _Broken(broken_bytes(data, self.name))
         if not data or data.isspace():
             raise self.empty()
         try:

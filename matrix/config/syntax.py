@@ -19,12 +19,17 @@ _BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _TAB_OR_COMMENT: Final = re.compile(r"\t|(?<!\S)#")
 
 
-def broken_bytes(data: bytes, name: str, error: UnicodeDecodeError) -> Finding:
-    """The first byte that is not UTF-8."""
-    before = data[: error.start]
+def broken_bytes(data: bytes, name: str) -> Finding:
+    """The first byte that is not UTF-8, in a file that has one."""
+    start = 0
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = error.start
+    before = data[:start]
     line = before.count(b"\n") + 1
     column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
-    byte = data[error.start]
+    byte = data[start]
     if b"\0" in data[:4096]:
         message, fix = "this is a binary file.", "name a YAML file"
     else:

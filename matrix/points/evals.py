@@ -42,6 +42,7 @@ class Suite(NamedTuple):
 
 
 _GSM8K: Final = Suite("lm-eval", "")
+_NOTHING: Final[frozenset[int]] = frozenset()
 
 
 _VENDOR_SUITES: Final = MappingProxyType(
@@ -137,22 +138,33 @@ class _Marked:
     def __iter__(self) -> Iterator[Point]:
         copies: list[Point] = []
         taken: set[_Group] = set()
-        picks, suite, policy = self.picks, self.policy.default, self.policy
+        groups, suite, policy = self.picks.groups, self.policy.default, self.policy
         usual = Evaluation(suite.framework, suite.suite)
         last: Deployment | None = None
         for deployment, concs in self.points.allocations():
             if deployment is not last:
-                last, group, multinode = deployment, picks.groups[id(deployment)], deployment.multinode
-                own = policy.vendor(deployment)
-            picked = group.pick(concs, taken) if group is not None else 0
-            evaluation = Evaluation(suite.framework, suite.suite, picked) if picked and multinode else usual
-            if own is not None:
-                conc = max(concs) if multinode else None
-                yield Point(deployment, concs, True, Evaluation(own.framework, own.suite, conc))
-                if picked:
-                    copies.append(Point(deployment, concs, True, evaluation, True))
-            elif picked:
-                yield Point(deployment, concs, True, evaluation)
+                last, multinode, own = deployment, deployment.multinode, policy.vendor(deployment)
+                group = groups[id(deployment)]
+                if group is not None and group.spare is not None and not group.wanted:
+                    group = group.spare
+                wanted = _NOTHING if group is None else group.wanted
+            if len(concs) == 1:
+                picked = concs[0] if concs[0] in wanted else 0
+            else:
+                picked = max(wanted.intersection(concs), default=0)
+            if picked and group is not None and group.once:
+                if group in taken:
+                    picked = 0
+                taken.add(group)
+            if own is not None or picked:
+                evaluation = Evaluation(suite.framework, suite.suite, picked) if picked and multinode else usual
+                if own is not None:
+                    conc = max(concs) if multinode else None
+                    yield Point(deployment, concs, True, Evaluation(own.framework, own.suite, conc))
+                    if picked:
+                        copies.append(Point(deployment, concs, True, evaluation, True))
+                else:
+                    yield Point(deployment, concs, True, evaluation)
             else:
                 yield Point(deployment, concs, False)
         yield from copies
@@ -161,7 +173,7 @@ class _Marked:
 class _Group:
     """Deployments that are compared with each other, and the concurrencies of them that are evaluated.
 
-    ``once``: at the first point that has the concurrency, not at each. ``spare``: the group of an agentic multi-node
+    ``once``: at the first point that has one of them, not at each. ``spare``: the group of an agentic multi-node
     topology. It stands in when nothing of the topology is high enough, so that no topology loses its accuracy run.
     """
 
@@ -180,16 +192,6 @@ class _Group:
             ladder = sorted(self.found)
             self.wanted = frozenset((ladder[-1], ladder[len(ladder) // 2] if median else ladder[-1]))
 
-    def pick(self, concs: tuple[int, ...], taken: set[_Group]) -> int:
-        """The concurrency at which a point is evaluated, or 0. ``taken`` holds the groups that had their point."""
-        group = self if self.wanted or self.spare is None else self.spare
-        hits = group.wanted.intersection(concs)
-        if not hits or group in taken:
-            return 0
-        if self.once:
-            taken.add(group)
-        return max(hits)
-
 
 class _Picks:
     """The group of each deployment; None for one whose workload is not evaluated."""
@@ -198,21 +200,16 @@ class _Picks:
         self.policy = policy
         self.groups: dict[int, _Group | None] = {}
         self.by_key: dict[Any, _Group] = {}
-        last: Deployment | None = None
-        group: _Group | None = None
-        for deployment, concs in points.allocations():
-            if deployment is not last:
-                last, group = deployment, self.group(deployment)
-                least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
+        for deployment, tops in points.tops():
+            group = self.group(deployment)
             if group is None:
                 continue
-            top = max(concs)
-            if top >= least:
-                group.found.add(top)
-                if group.spare is not None:
-                    group.spare.served = True
-            elif group.spare is not None:
-                group.spare.found.add(top)
+            least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
+            high = [top for top in tops if top >= least]
+            group.found.update(high)
+            if group.spare is not None:
+                group.spare.served |= bool(high)
+                group.spare.found.update(tops)
         for group in self.by_key.values():
             group.settle(median=not group.once)
 

@@ -283,6 +283,19 @@ class Selection:
         """The points as pairs of deployment and concurrencies, for who makes points of another kind from them."""
         return self._kept() if self.selectors else self._all()
 
+    def tops(self) -> Iterator[tuple[Deployment, Sequence[int]]]:
+        """Each deployment with the highest concurrency of each of its allocations."""
+        if self.selectors:
+            for deployment, concs in self._kept():
+                yield deployment, (max(concs),)
+            return
+        for group in self.groups:
+            first = group[0]
+            ladder = first.entry.ladder(self.step)
+            tops = (max(ladder),) if first.multinode and not first.agentic else ladder
+            for deployment in group:
+                yield deployment, tops
+
     def _all(self) -> Iterator[tuple[Deployment, tuple[int, ...]]]:
         step = self.step
         for group in self.groups:
