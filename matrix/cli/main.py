@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "show": ("matrix.cli.show:show", "Show one point whole."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
     "check": ("matrix.cli.check:check", "Hold every row to its recipe."),
+    "coverage": ("matrix.cli.coverage:coverage", "Show which points have new results."),
     "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
     "plan": ("matrix.cli.plan:plan", "Show what a change runs."),
     "simulate": ("matrix.cli.simulate:simulate", "Say what an event would start, and why."),
