@@ -5,27 +5,49 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.changelog.support import Repository
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 NOT_RUN = ("git clone", "make ")
+EDIT = "sed -i "
 GAP = "…"
 
 
-def examples() -> list[tuple[str, list[str]]]:
-    """Each command with the lines shown below it."""
-    found: list[tuple[str, list[str]]] = []
+def examples() -> list[tuple[tuple[str, ...], str, list[str]]]:
+    """Each command with the edits above it in its block, and the lines shown below it."""
+    found: list[tuple[tuple[str, ...], str, list[str]]] = []
     for block in re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL):
+        edits: list[str] = []
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
-            if not command.startswith(NOT_RUN):
-                found.append((command, shown.rstrip("\n").split("\n")))
+            if command.startswith(EDIT):
+                assert not shown, "an edit prints nothing"
+                edits.append(command)
+            elif not command.startswith(NOT_RUN):
+                found.append((tuple(edits), command, shown.rstrip("\n").split("\n")))
     return found
+
+
+def edited(folder: Path, edits: tuple[str, ...]) -> Path:
+    """A repository with the shipped configuration committed, and edited since."""
+    scratch = Repository(folder)
+    for name in ("pyproject.toml", "configs", "runners/srt-slurm/patches/series.yaml"):
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    scratch.commit()
+    for edit in edits:
+        scratch.run(*shlex.split(edit))
+    assert scratch.git("status", "--porcelain").count("\n") >= len(edits), "an edit that edits nothing"
+    return folder
 
 
 def matches(shown: list[str], printed: list[str]) -> bool:
@@ -34,14 +56,18 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "\n".join(printed), flags=re.DOTALL) is not None
 
 
-@pytest.mark.parametrize(("command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else "")
-def test_example_prints_what_readme_shows(command: str, shown: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("edits", "command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_example_prints_what_readme_shows(
+    tmp_path: Path, edits: tuple[str, ...], command: str, shown: list[str]
+) -> None:
     words = shlex.split(command)
     assert words[:2] == ["python", "-m"], "README runs our modules"
     result = subprocess.run(
         [sys.executable, *words[1:]],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "120"},
+        cwd=edited(tmp_path / "repository", edits) if edits else ROOT,
+        env={**os.environ, "COLUMNS": "120", "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

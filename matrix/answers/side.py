@@ -5,10 +5,12 @@ Of a commit only git objects are read. What is asked of the points themselves is
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from matrix.checks.changed import unchanged_configs
 from matrix.config.settings import find_settings
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, errors_of
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.workspace import Workspace
 
-__all__ = ["WORKING_TREE", "Side", "is_plan", "open_side", "open_snapshot", "points_side"]
+__all__ = ["WORKING_TREE", "Side", "is_plan", "open_side", "open_sides", "open_snapshot", "points_side"]
 
 WORKING_TREE: Final = "working tree"
 """What people are told of the files as they lie on the disk."""
@@ -41,9 +43,9 @@ class Side(NamedTuple):
     """The points of one thing by id, in plan order: throughput first, then the accuracy runs that it marks.
 
     ``name`` is for people: ``working tree``, ``main (1a2b3c4d5e6f)``, ``out/plan.json``. ``points`` and ``workspace``
-    are there where configs were expanded; a ``plan.json`` has ``written`` rows alone, and a commit without a master
-    config nothing. ``findings`` are warnings; ``label`` tells the paths of a commit as ``main:configs/…``, also those
-    of later findings about its workspace.
+    are there where configs were expanded; a ``plan.json`` has ``written`` rows and its whole ``record``, and a commit
+    without a master config nothing. ``findings`` are warnings; ``label`` tells the paths of a commit as
+    ``main:configs/…``, also those of later findings about its workspace.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Side(NamedTuple):
     workspace: Workspace | None = None
     findings: tuple[Finding, ...] = ()
     label: Label = Label()
+    record: Mapping[str, Any] = _NONE
 
     @property
     def ids(self) -> Collection[str]:
@@ -97,7 +100,8 @@ def open_side(
         RefusedError: what expansion refuses; of a commit the places are told as ``main:configs/amd-master.yaml:3:1``.
     """
     if word is not None and is_plan(word):
-        yield Side(word, written=read_plan(word).rows)
+        plan = read_plan(word)
+        yield Side(word, written=plan.rows, record=plan.record)
         return
     with open_snapshot(word, named, history=history, folder=folder) as (name, snapshot):
         yield points_side(name, snapshot, request) if snapshot is not None else _nothing(name)
@@ -118,6 +122,42 @@ def open_snapshot(
         below = place_in(reader, root) if root else ""
         with committed(reader, revision, inside, root=below, label=f"{revision.short}:") as snapshot:
             yield str(revision), snapshot
+
+
+@contextmanager
+def open_sides(
+    one: str | None,
+    other: str | None,
+    named: Named = Named(),  # noqa: B008 - immutable
+    *,
+    history: History | None = None,
+    folder: str = ".",
+) -> Iterator[tuple[Side, Side, frozenset[str]]]:
+    """Two sides, and the keys of the configs that are made of the same things in both, down to pin and patches.
+
+    Raises:
+        RefusedError: as `open_side`, with what is wrong on either side.
+    """
+    with ExitStack() as stack:
+        findings: list[Finding] = []
+        sides: list[Side] = []
+        snapshots: list[Snapshot | None] = []
+        for word in (one, other):
+            snapshot = None
+            try:
+                if word is not None and is_plan(word):
+                    side = stack.enter_context(open_side(word))
+                else:
+                    name, snapshot = stack.enter_context(open_snapshot(word, named, history=history, folder=folder))
+                    side = points_side(name, snapshot) if snapshot is not None else _nothing(name)
+            except RefusedError as error:
+                findings += error.findings
+                continue
+            sides.append(side)
+            snapshots.append(snapshot)
+        if findings:
+            raise RefusedError(findings)
+        yield sides[0], sides[1], _unchanged(*snapshots)
 
 
 def points_side(
@@ -144,6 +184,13 @@ def points_side(
     if errors_of(told):
         raise RefusedError(told)
     return Side(name, {point.id: point for point in points}, _NONE, workspace, told, label)
+
+
+def _unchanged(before: Snapshot | None, after: Snapshot | None) -> frozenset[str]:
+    if before is None or after is None or before.workspace.facts.stack != after.workspace.facts.stack:
+        return frozenset()
+    same = cache(lambda path: after.stamp(path) == before.stamp(path))
+    return unchanged_configs(after.workspace, before.workspace, same)
 
 
 def _nothing(name: str) -> Side:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.workspace import Workspace
 
-__all__ = ["changed_configs", "points_of"]
+__all__ = ["changed_configs", "points_of", "unchanged_configs"]
 
 
 def changed_configs(
@@ -32,10 +32,9 @@ def changed_configs(
 
     ``same_recipe`` tells by its path whether a recipe file is the same in both; without it both are read.
     """
-    same = same_recipe or (lambda path: _file(head, path) == _file(base, path))
-    facts = _same_facts(head, base)
     before = {config.key: config for config in base.configs}
-    suspects = [config for config in head.configs if not (facts and _same_inputs(config, before.get(config.key), same))]
+    alike = unchanged_configs(head, base, same_recipe)
+    suspects = [config for config in head.configs if config.key not in alike]
     if not suspects:
         return {}
     old = _digests(base, [before[config.key] for config in suspects if config.key in before])
@@ -46,6 +45,20 @@ def changed_configs(
         if reason := _difference(was, now):
             changed[config.key] = reason if config.key in before else f"it is new, with {_count(now)}"
     return changed
+
+
+def unchanged_configs(
+    head: Workspace, base: Workspace, same_recipe: Callable[[str], bool] | None = None
+) -> frozenset[str]:
+    """The configs that have all of their inputs from equal files; what lies below a recipe is not looked at.
+
+    Their throughput points are the same. Which of them are evaluated may depend on other configs.
+    """
+    if not _same_facts(head, base):
+        return frozenset()
+    same = same_recipe or (lambda path: _file(head, path) == _file(base, path))
+    before = {config.key: config for config in base.configs}
+    return frozenset(config.key for config in head.configs if _same_inputs(config, before.get(config.key), same))
 
 
 def points_of(workspace: Workspace, configs: Iterable[Config]) -> Iterator[Point]:

@@ -37,6 +37,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "changelog": _metadata(plan),
         "buckets": _sorted_into(plan, lambda point: point.id),
         "points": [point.row() for point in plan.points],
+        "gpus": {point.id: point.deployment.gpus for point in plan.points},
         "left-out": [{"what": one.what, "rule": one.rule, "reason": one.reason} for one in plan.left_out],
     }
 

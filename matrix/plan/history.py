@@ -219,6 +219,11 @@ class History:
         found = self._entry(revision, path)
         return found is not None and found[0] == 0o040000
 
+    def is_link(self, revision: Revision, path: str) -> bool:
+        """Whether a symbolic link stands at a path."""
+        found = self._entry(revision, path)
+        return found is not None and found[0] == 0o120000
+
     def files(
         self, revision: Revision, path: str, *, without: frozenset[str] = frozenset(), limit: int = MAX_BYTES
     ) -> Iterator[tuple[str, int, bytes]]:

@@ -154,7 +154,13 @@ def _snapshot(workspace: Workspace, label: Label, paper: _Paper) -> Snapshot:
     facts = workspace.facts._replace(recipes=book)
 
     def stamp(path: str) -> str | None:
-        return next((found for root in roots if (found := paper.history.id_of(paper.revision, f"{root}/{path}"))), None)
+        history, revision = paper.history, paper.revision
+        for root in roots:
+            name = f"{root}/{path}"
+            if (found := history.id_of(revision, name)) is not None:
+                # Of a link the id says where it leads, not what is there.
+                return f"{revision.commit}:{name}" if history.is_link(revision, name) else found
+        return None
 
     return Snapshot(workspace._replace(facts=facts), label, stamp)
 

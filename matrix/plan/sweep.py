@@ -191,9 +191,10 @@ def written_of(record: Any, path: str = "plan.json") -> Written:
     if not isinstance(points, list) or not all(map(_is_row, points)):
         raise _refuse(path, "plan-points", "its points are not rows with id, runner and digest.")
     rows = {row["id"]: row for row in points}
-    canary, minutes = record.get("canary"), record.get("minutes", {})
-    if not isinstance(record.get("mode"), dict | None) or not isinstance(canary, str | None) or not _is_timed(minutes):
-        raise _refuse(path, "plan-form", "its mode, canary or minutes are not as a plan has them.")
+    canary, minutes, gpus = record.get("canary"), record.get("minutes", {}), record.get("gpus", {})
+    good = isinstance(record.get("mode"), dict | None) and isinstance(canary, str | None)
+    if not good or not _counts(minutes) or not _counts(gpus):
+        raise _refuse(path, "plan-form", "its mode, canary, minutes or gpus are not as a plan has them.")
     if len(rows) != len(points):
         raise _refuse(path, "plan-points", "two of its points have one id.")
     if canary is not None and canary not in rows:
@@ -210,8 +211,8 @@ def _is_row(row: Any) -> bool:
     return all(isinstance(row.get(key, 0), int) for key in ("node-count", "duration"))
 
 
-def _is_timed(minutes: Any) -> bool:
-    return isinstance(minutes, dict) and all(type(value) is int for value in minutes.values())
+def _counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(count) is int for count in value.values())
 
 
 def _refuse(path: str, rule: str, message: str) -> RefusedError:
