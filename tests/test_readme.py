@@ -1,4 +1,4 @@
-"""What README shows is what the commands print: each console block is run and compared."""
+"""What README and its pages show is what the commands print: each console block is run and compared."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.changelog.support import Repository
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "why.md")
 NOT_RUN = ("git clone", "make ")
 EDIT = "sed -i "
 GAP = "…"
@@ -24,7 +25,8 @@ GAP = "…"
 def examples() -> list[tuple[tuple[str, ...], str, list[str]]]:
     """Each command with the edits above it in its block, and the lines shown below it."""
     found: list[tuple[tuple[str, ...], str, list[str]]] = []
-    for block in re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL):
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
         edits: list[str] = []
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
@@ -59,7 +61,7 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 @pytest.mark.parametrize(
     ("edits", "command", "shown"), examples(), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_example_prints_what_readme_shows(
+def test_example_prints_what_the_page_shows(
     tmp_path: Path, edits: tuple[str, ...], command: str, shown: list[str]
 ) -> None:
     words = shlex.split(command)

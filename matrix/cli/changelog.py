@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matrix.plan.plan import Plan
     from matrix.plan.revisions import Revisions
 
-__all__ = ["changelog", "judge", "proof_options", "revisions_of", "validate_main"]
+__all__ = ["changelog", "context_of", "history_of", "judge", "proof_options", "revisions_of", "validate_main"]
 
 _PATH = click.Path(dir_okay=False)
 _HISTORY = "matrix.history"
@@ -156,14 +156,14 @@ def revisions_of(options: dict[str, Any]) -> Revisions:
     settings = find_settings(".")
     path = options["path"] or settings.changelog or (settings.root and f"{settings.root}/{USUAL_NAME}")
     if not options["worktree"]:
-        return of_commits(".", path, base_ref, options["head_ref"], _history())
+        return of_commits(".", path, base_ref, options["head_ref"], history_of())
     if options["head_ref"]:
         message = "--worktree and --head-ref name two heads; leave one of them out."
         raise click.UsageError(message)
-    return of_worktree(".", path, base_ref, _history(), tip_for_conflicts="conflicts" in options)
+    return of_worktree(".", path, base_ref, history_of(), tip_for_conflicts="conflicts" in options)
 
 
-def _history() -> History | None:
+def history_of() -> History | None:
     """The one reader of the repository that a command opens; click closes it behind the command. None outside one."""
     from matrix.plan.history import History
 
@@ -222,7 +222,7 @@ def judge(
             base_masters=options["base_masters"],
             options=wanted or Options(),
             waivers=waivers,
-            given=_history() if revisions.base_revision else None,
+            given=history_of() if revisions.base_revision else None,
         )
     except RefusedError as error:
         return [*findings, *error.findings], verdict, None

@@ -20,6 +20,8 @@ _COMMANDS: Final = {
     "init": ("matrix.cli.init:init", "Make a repository ready."),
     "expand": ("matrix.cli.expand:expand", "Show the jobs of the search space."),
     "show": ("matrix.cli.show:show", "Show one point whole."),
+    "why": ("matrix.cli.why:why", "Say why a point is there."),
+    "why-not": ("matrix.cli.why:why_not", "Say why a point is not there, and what would bring it back."),
     "diff": ("matrix.cli.diff:diff", "Show which jobs a change changes."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
     "check": ("matrix.cli.check:check", "Hold every row to its recipe."),

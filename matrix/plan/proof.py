@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from matrix.config.settings import find_settings
@@ -16,7 +16,7 @@ from matrix.plan.snapshot import Named, Snapshot, committed, in_folder
 from matrix.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from matrix.changelog.rules import Verdict
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matrix.plan.history import Revision
     from matrix.plan.revisions import Revisions
 
-__all__ = ["Proof", "prove"]
+__all__ = ["Proof", "Proven", "prove", "proven"]
 
 
 class Proof(NamedTuple):
@@ -32,6 +32,14 @@ class Proof(NamedTuple):
 
     plan: Plan | None
     findings: tuple[Finding, ...] = ()
+
+
+class Proven(NamedTuple):
+    """A proof, and the configs of both revisions, where they could be read."""
+
+    proof: Proof
+    head: Snapshot | None = None
+    base: Snapshot | None = None
 
 
 def prove(
@@ -45,7 +53,27 @@ def prove(
     folder: str = ".",
     given: History | None = None,
 ) -> Proof:
-    """Plan a change whose log was judged.
+    """The proof of a change alone. See `proven`."""
+    with proven(
+        revisions, verdict, named, base_masters=base_masters, options=options, waivers=waivers, folder=folder,
+        given=given,
+    ) as both:  # fmt: skip
+        return both.proof
+
+
+@contextmanager
+def proven(
+    revisions: Revisions,
+    verdict: Verdict,
+    named: Named = Named(),  # noqa: B008 - immutable
+    *,
+    base_masters: tuple[str, ...] = (),
+    options: Options = Options(),  # noqa: B008 - immutable
+    waivers: Sequence[Waiver] = (),
+    folder: str = ".",
+    given: History | None = None,
+) -> Iterator[Proven]:
+    """Plan a change whose log was judged. The configs can be read as long as the context lasts.
 
     ``named`` are files of the command line, as seen from ``folder``; of commits they are looked up in git.
     ``base_masters`` are the masters of the base where two files are compared. ``given`` is a reader of the repository
@@ -72,13 +100,14 @@ def prove(
                 before = None
                 findings += map(_unreadable_base, error.findings[:1])
         if head is None:
-            return Proof(None)
+            yield Proven(Proof(None))
+            return
         plan, found = plan_change(verdict, head.workspace, before, options, waivers, _comparison(head, base))
         findings += found
         for snapshot in (head, base):
             findings = snapshot.label.relabel(findings) if snapshot else findings
-    plan = plan._replace(base=revisions.base_revision, head=revisions.head_revision)
-    return Proof(plan, tuple(findings))
+        plan = plan._replace(base=revisions.base_revision, head=revisions.head_revision)
+        yield Proven(Proof(plan, tuple(findings)), head, base)
 
 
 def _comparison(head: Snapshot, base: Snapshot | None) -> Callable[[str], bool] | None:

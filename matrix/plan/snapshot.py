@@ -63,6 +63,10 @@ class Label(NamedTuple):
     folder: str = ""
     text: str = ""
 
+    def place(self, span: Span) -> Span:
+        """A place by the path that people know."""
+        return self._span(span)
+
     def relabel(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings with the paths that people know."""
         return [self._relabel(finding) for finding in findings]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.points.provenance import Source
 
-__all__ = ["commands_text", "point_record", "point_text", "recipe_yaml"]
+__all__ = ["commands_text", "point_record", "point_text", "recipe_yaml", "row_text"]
 
 _SHORT: Final = 40
 """Longer values have their origin on a line of its own."""
@@ -21,7 +21,18 @@ _SHORT: Final = 40
 
 def point_text(point: Point, origins: Mapping[str, Source], width: int) -> Iterator[str]:
     """The row as lines ``field  value  # where it came from``, then the resolved recipe."""
-    values = {name: value if isinstance(value, str) else dumps(value) for name, value in _flat(point.row())}
+    yield from row_text(point.row(), origins, width)
+    recipe = point.deployment.eval_recipe if point.eval_only else point.deployment.recipe
+    if recipe is not None:
+        yield ""
+        yield f"resolved recipe  # {recipe.home()}"
+        yield ""
+        yield from (f"    {line}" for line in recipe_yaml(recipe.data).splitlines())
+
+
+def row_text(row: Mapping[str, Any], origins: Mapping[str, Source], width: int) -> Iterator[str]:
+    """A row as lines ``field  value  # where it came from``."""
+    values = {name: value if isinstance(value, str) else dumps(value) for name, value in _flat(row)}
     names = max(map(len, values))
     column = max(len(text) for text in values.values() if len(text) <= _SHORT)
     for name, text in values.items():
@@ -32,12 +43,6 @@ def point_text(point: Point, origins: Mapping[str, Source], width: int) -> Itera
         else:
             yield line.rstrip()
             yield f"{'':{names}}  # {origin}"
-    recipe = point.deployment.eval_recipe if point.eval_only else point.deployment.recipe
-    if recipe is not None:
-        yield ""
-        yield f"resolved recipe  # {recipe.home()}"
-        yield ""
-        yield from (f"    {line}" for line in recipe_yaml(recipe.data).splitlines())
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
