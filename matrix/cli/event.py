@@ -28,6 +28,7 @@ _ELSEWHERE: Final = {
     "base_ref": "--base-ref", "head_ref": "--head-ref", "base_file": "--base-file", "head_file": "--head-file",
     "base_masters": "--base-config", "worktree": "--worktree", "number": "--pr", "merging": "--merge",
     "trim": "--trim-conc", "all_evals": "--all-evals", "evals_only": "--evals-only", "allow_empty": "--allow-empty",
+    "over_budget": "--over-budget-approved",
 }  # fmt: skip
 """What an event or its labels say."""
 
@@ -102,7 +103,7 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
     if sweep.points:
         written = written_of(sweep.record())
         over = [one.finding() for one in measures(written, outputs_of(sweep, "")) if not one.fits]
-        findings = (*findings, *over, *_over_budget(plan))
+        findings = (*findings, *over, *_over_budget(plan, decision.mode, registry, by_hand=by_hand))
         if errors_of(findings):
             raise RefusedError(findings)
     return sweep, findings
@@ -219,17 +220,14 @@ def _request(text: str) -> Any:
         ) from None
 
 
-def _over_budget(plan: Plan) -> list[Finding]:
-    """What is told where a plan costs more than the repository allows."""
+def _over_budget(plan: Plan, mode: Mode, registry: Registry, *, by_hand: bool) -> list[Finding]:
+    """What is told where a plan costs more than the repository allows. No label is set on a sweep by hand."""
     from matrix.config.settings import find_settings
-    from matrix.findings import Finding
+    from matrix.plan.allowance import approving_label, over_budget
 
-    most = find_settings(".").budget_gpu_hours
-    if most is None or plan.cost.gpu_hours <= most:
-        return []
-    message = f"the plan takes {plan.cost.gpu_hours:,.0f} GPU-hours, and budget-gpu-hours allows {most:,.0f}."
-    fix = "sweep fewer points, or raise budget-gpu-hours in [tool.matrix]"
-    return [Finding(rule="plan-budget", message=message, fix=fix)]
+    way_out = "" if by_hand else approving_label(registry)
+    found = over_budget(plan, find_settings(".").budget_gpu_hours, approved=mode.over_budget, way_out=way_out)
+    return [found] if found is not None else []
 
 
 def _write(sweep: Sweep, findings: Sequence[Finding], path: str, environment: Mapping[str, str]) -> None:

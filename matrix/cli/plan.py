@@ -22,10 +22,20 @@ __all__ = ["plan"]
 @click.option("--trim-conc", "trim", is_flag=True, help="Of each family of throughput points the lowest concurrency.")
 @click.option("--all-evals", is_flag=True, help="An accuracy run of every eligible point.")
 @click.option("--evals-only", is_flag=True, help="Accuracy runs alone.")
+@click.option("--over-budget-approved", "over_budget", is_flag=True, help="It may take more than budget-gpu-hours.")
 @click.option("--format", "style", type=click.Choice(["table", "json", "buckets"]), default="table", help="How.")
 @click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is left to run.")
 @event_options
-def plan(*, style: str, allow_empty: bool, trim: bool, all_evals: bool, evals_only: bool, **options: Any) -> int:
+def plan(
+    *,
+    style: str,
+    allow_empty: bool,
+    trim: bool,
+    all_evals: bool,
+    evals_only: bool,
+    over_budget: bool,
+    **options: Any,
+) -> int:
     """Show what the new entries of perf-changelog.yaml run.
 
     The log and the configs of two commits are compared, the working tree is not read. --format json is plan.json;
@@ -36,6 +46,7 @@ def plan(*, style: str, allow_empty: bool, trim: bool, all_evals: bool, evals_on
     """
     if options["event"] is not None:
         flags = {"trim": trim, "all_evals": all_evals, "evals_only": evals_only, "allow_empty": allow_empty}
+        flags["over_budget"] = over_budget
         return plan_event({**options, **flags})
     from matrix.plan.claims import Options
 
@@ -44,11 +55,22 @@ def plan(*, style: str, allow_empty: bool, trim: bool, all_evals: bool, evals_on
     if found is None:
         message = "no master config is there to plan with; name one with --config."
         raise click.UsageError(message)
+    if not over_budget:
+        _hold_to_budget(found)
     _print(found, style)
     if found.points:
         return 0
     click.echo(f"matrix: nothing to run: {found.reason}.", err=True)
     return 0 if allow_empty else 3
+
+
+def _hold_to_budget(found: Plan) -> None:
+    """Refuse a plan that costs more than the repository allows, as its sweep would be refused."""
+    from matrix.config.settings import find_settings
+    from matrix.plan.allowance import over_budget
+
+    fault = over_budget(found, find_settings(".").budget_gpu_hours, way_out="give --over-budget-approved")
+    tell([fault] if fault is not None else [])
 
 
 def _print(found: Plan, style: str) -> None:

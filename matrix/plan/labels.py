@@ -32,6 +32,7 @@ class Effect(StrEnum):
 
     ALL_EVALS = "all-evals"
     EVALS_ONLY = "evals-only"
+    OVER_BUDGET = "over-budget"
 
 
 class Primary(NamedTuple):
@@ -71,6 +72,7 @@ class Mode(NamedTuple):
     trim: bool
     all_evals: bool = False
     evals_only: bool = False
+    over_budget: bool = False
 
     @property
     def options(self) -> Options:
@@ -117,6 +119,7 @@ class Registry(NamedTuple):
             primary.trim,
             Effect.ALL_EVALS in effects,
             Effect.EVALS_ONLY in effects,
+            Effect.OVER_BUDGET in effects,
         )
 
 

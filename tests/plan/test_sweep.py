@@ -188,7 +188,11 @@ def test_a_plan_beyond_the_budget_is_refused(lab: Lab, monkeypatch: pytest.Monke
     (lab.folder / "pyproject.toml").write_text("[tool.matrix]\nbudget-gpu-hours = 10\n", encoding="utf-8")
     head = lab.commit(single("alpha", agentic="[1, 2]"), added(of("alpha")))
     assert lab.plan(request_for(head, base, FAST), monkeypatch) == 1
-    assert "16 GPU-hours, and budget-gpu-hours allows 10" in lab.summary
+    assert "takes 16 GPU-hours in 7 jobs, and budget-gpu-hours allows 10. Most of it: alpha 16." in lab.summary
+    assert "5 jobs of unknown length, which count as none" in lab.summary
+    assert "have somebody with maintain permission set over-budget-approved" in lab.summary
+    assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch) == 0
+    assert lab.outputs()["decision"] == "run"
 
 
 @pytest.mark.parametrize(
