@@ -38,8 +38,8 @@ def need_slurm(slurm: Slurm) -> None:
 
 @contextmanager
 def session(repository: Path, results: Path, wishes: Wishes, *, keep: bool) -> Iterator[Launch]:
-    """Hold INT, TERM and HUP and give what launches share."""
-    with Signals() as clock:
+    """Hold INT, TERM and HUP, to the end of the process, and give what launches share."""
+    with Signals(last=True) as clock:
         slurm = Slurm(interrupt=clock.fileno)
         need_slurm(slurm)
         actions = os.environ.get("GITHUB_ACTIONS") == "true"

@@ -47,7 +47,14 @@ class Signals:
     the status of that signal, and a second one must not give it another. Outside of its context it is a plain clock.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, last: bool = False) -> None:
+        """Nothing is caught yet.
+
+        Args:
+            last: Nothing but the end of the process comes after the context: the three stay switched off without a
+                signal too, so that none gives another status to what has been written down.
+        """
+        self._last = last
         self._received: int | None = None
         self._pipe: tuple[int, int] | None = None
         self._before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
@@ -69,7 +76,7 @@ class Signals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for caught, before in self._before.items():
-            if self._received is not None:
+            if self._last or self._received is not None:
                 signal.signal(caught, signal.SIG_IGN)
             else:
                 signal.signal(caught, signal.SIG_DFL if before is None else before)

@@ -105,3 +105,18 @@ def test_a_hangup_that_nohup_has_switched_off_stays_so() -> None:
             assert signals.received is None
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_after_the_last_thing_of_a_process_no_signal_changes_its_status() -> None:
+    numbers = ", ".join(str(int(number)) for number in CAUGHT)
+    program = f"""
+import os
+from runners.signals import Signals
+with Signals(last=True) as signals:
+    pass
+for number in ({numbers}):
+    os.kill(os.getpid(), number)
+print("written down", signals.received)
+"""
+    done = run(python(program), timeout=60, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    assert (done.status, done.stdout) == (0, "written down None\n")
