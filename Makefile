@@ -29,8 +29,9 @@ help:
 run: $(VENV)/.run
 	@$(PY) -m matrix expand $(ARGS)
 
+# Files of tests side by side, except where ARGS says otherwise (-n0).
 test: lint
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(PY) -m ruff check .

@@ -270,8 +270,8 @@ def _take(found: Collected, path: Path, target: Path, figures: dict[str, Any], r
 
 
 def _keep(found: Collected, path: Path, target: Path) -> bool:
+    temporary = beside(target)
     try:
-        temporary = beside(target)
         shutil.copyfile(path, temporary)
         temporary.replace(target)
         found.kept.append(_kept(target))
@@ -279,6 +279,9 @@ def _keep(found: Collected, path: Path, target: Path) -> bool:
         message = f"the result cannot be copied to {target}: {error.strerror}."
         found.findings.append(Finding(rule="result-copy", message=message, span=Span(str(path))))
         return False
+    finally:
+        # Half a copy on a full disk would leave no room for the receipt.
+        temporary.unlink(missing_ok=True)
     return True
 
 

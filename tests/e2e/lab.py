@@ -1,10 +1,10 @@
-"""A Slurm cluster of three virtual nodes, each with a network of its own, and the launches that are made on it.
+"""A Slurm cluster of virtual nodes, each with a network of its own, and the launches that are made on it.
 
     unshare -n -m -u -p -f --kill-child --mount-proc python lab.py SPEC
 
 Runs as root inside namespaces of its own, so that nothing of it is seen outside and its end takes all of it along. SPEC
-is JSON: ``folder``, ``plugin``, and ``groups``, lists of launches ``{name, argv, env, cwd}`` that run at the same time.
-Writes ``report.json`` into the folder: name -> status, output, seconds.
+is JSON: ``folder``, ``plugin``, and ``launches``, each ``{name, argv, env, cwd}``, which run at the same time. Writes
+``report.json`` into the folder: name -> status, output, seconds.
 """
 
 import json
@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-NODES: Final = ("node1", "node2", "node3")
+NODES: Final = tuple(f"node{number}" for number in range(1, 7))
 NET: Final = "10.89.0"
 GPUS: Final = 8
 CONF: Final = """\
@@ -185,10 +185,10 @@ def main(file: str) -> None:
         begun = time.monotonic()
         start(folder, spec["plugin"])
         report["cluster"] = {"seconds": round(time.monotonic() - begun, 1)}
-        for group in spec["groups"]:
-            with ThreadPoolExecutor(len(group)) as pool:
-                for each, end in zip(group, pool.map(launch, group), strict=True):
-                    report[each["name"]] = end
+        launches = spec["launches"]
+        with ThreadPoolExecutor(len(launches)) as pool:
+            for each, end in zip(launches, pool.map(launch, launches), strict=True):
+                report[each["name"]] = end
         left = subprocess.run(["squeue", "-h"], capture_output=True, text=True, check=True).stdout
         report["queue"] = {"left": left}
     except Exception as error:  # noqa: BLE001 - the report is the only way out

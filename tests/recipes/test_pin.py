@@ -1,7 +1,7 @@
 """Our reading of recipes against srtctl at its pin: resolution, translation, and every process that it would start.
 
-The pin runs in an interpreter of its own, kept in pytest's cache, because its dependencies are none of ours. Twice: as
-it is, and with our patches, which teach it ATOM.
+The pin runs in an interpreter of its own, because its dependencies are none of ours. Twice: as it is, and with our
+patches, which teach it ATOM.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import yaml
@@ -27,6 +25,7 @@ from matrix.recipes.dialect import to_schema_1
 from matrix.recipes.pinned import BENCHMARKS, ENGINES, FIELDS, FRONTENDS, VLLM_CONNECTORS
 from matrix.recipes.recipe import RecipeBook, variants
 from matrix.recipes.roles import view_of
+from tests.srt_slurm import interpreter, missing
 
 if TYPE_CHECKING:
     from matrix.recipes.recipe import Recipe
@@ -70,46 +69,26 @@ class Pinned:
         return answer
 
 
-def unavailable(why: str) -> NoReturn:
-    if os.environ.get("REQUIRE_PIN"):
-        pytest.fail(why)
-    pytest.skip(why)
-
-
 @pytest.fixture(scope="module")
 def upstream(root: Path) -> Path:
     folder = root / "runners" / "srt-slurm" / "upstream"
     if not (folder / "pyproject.toml").is_file():
-        unavailable("runners/srt-slurm/upstream is empty: git submodule update --init")
+        missing("runners/srt-slurm/upstream is empty: git submodule update --init")
     return folder
 
 
 @pytest.fixture(scope="module")
-def interpreter(upstream: Path, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with what the pinned srtctl depends on; made once, kept until that changes."""
-    wanted = tomllib.loads((upstream / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    stamp = json.dumps([sys.version, wanted])
-    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)
-    folder = cache.mkdir("srtctl") if cache is not None else tmp_path_factory.mktemp("srtctl")
-    python = folder / "venv" / "bin" / "python"
-    if not (folder / "stamp").is_file() or (folder / "stamp").read_text(encoding="utf-8") != stamp:
-        shutil.rmtree(folder / "venv", ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, capture_output=True)
-        install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check", *wanted]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
-        if done.returncode:
-            unavailable(f"the dependencies of the pinned srtctl cannot be installed: {done.stderr.strip()[-300:]}")
-        (folder / "stamp").write_text(stamp, encoding="utf-8")
-    return python
+def python(upstream: Path, launch_cache: Path) -> Path:
+    return interpreter(upstream, launch_cache)
 
 
 @pytest.fixture(scope="module")
-def pristine(upstream: Path, interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> Pinned:
-    return Pinned(source=upstream, python=interpreter, folder=tmp_path_factory.mktemp("pristine"))
+def pristine(upstream: Path, python: Path, tmp_path_factory: pytest.TempPathFactory) -> Pinned:
+    return Pinned(source=upstream, python=python, folder=tmp_path_factory.mktemp("pristine"))
 
 
 @pytest.fixture(scope="module")
-def patched(root: Path, upstream: Path, interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> Pinned:
+def patched(root: Path, upstream: Path, python: Path, tmp_path_factory: pytest.TempPathFactory) -> Pinned:
     folder = tmp_path_factory.mktemp("patched")
     source = folder / "source"
     shutil.copytree(upstream, source, ignore=shutil.ignore_patterns(".git", "__pycache__"))
@@ -118,7 +97,7 @@ def patched(root: Path, upstream: Path, interpreter: Path, tmp_path_factory: pyt
     for patch in patches:
         command = ["git", "apply", "--unidiff-zero", str(patch)]
         subprocess.run(command, cwd=source, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder)}, check=True)
-    return Pinned(source=source, python=interpreter, folder=folder)
+    return Pinned(source=source, python=python, folder=folder)
 
 
 def written(recipes: list[Recipe], folder: Path) -> dict[str, list[Any]]:

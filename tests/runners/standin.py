@@ -224,6 +224,12 @@ class World:
             self.launch_argv(*words), env=self.env, capture_output=True, text=True, timeout=120, check=False
         )
 
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Launch and go on."""
+        return subprocess.Popen(
+            self.launch_argv(*words), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
     def receipt(self, name: str, conc: int = 1) -> dict[str, Any]:
         """The receipt of a point."""
         found: dict[str, Any] = json.loads((self.results / self.id(name, conc) / "receipt.json").read_text())

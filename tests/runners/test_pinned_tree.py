@@ -3,17 +3,12 @@
 Needs the submodule, and once the packages that srtctl needs; REQUIRE_PIN=1 turns both skips into failures.
 """
 
-import fcntl
-import hashlib
 import json
 import os
 import subprocess
-import sys
-import tomllib
-import venv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -25,6 +20,7 @@ from matrix.recipes.recipe import Recipe, RecipeBook
 from runners.patches import Verdict, judge, patched_checkout
 from runners.pin import Pin, read_pin, require
 from runners.series import load_series
+from tests.srt_slurm import interpreter, missing
 
 pytestmark = [pytest.mark.pin, pytest.mark.slow]
 
@@ -37,6 +33,9 @@ VARIANTS: Final = (
     "override_dpa8_c128",
     "override_dpa8_c256_lmcache",
 )
+
+# Its packages come first; ours, behind them, add pytest.
+PYTEST: Final = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 
 # Shapes that the seed does not have. {models} is a folder of models.
 SHARED_NODE: Final = """
@@ -70,12 +69,6 @@ benchmark: {type: custom, command: "true"}
 """
 
 
-def missing(reason: str) -> NoReturn:
-    if os.environ.get("REQUIRE_PIN") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
 def pin(root: Path) -> Pin:
     """The pin, which the submodule has to be at."""
@@ -98,23 +91,9 @@ def tree(root: Path, pin: Pin, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="session")
-def python(tree: Path, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter with what the tree needs, kept in pytest's cache folder until the needs change."""
-    needs = [*tomllib.loads((tree / "pyproject.toml").read_text())["project"]["dependencies"], "pytest"]
-    key = hashlib.sha256(json.dumps([needs, sys.version_info[:3]]).encode()).hexdigest()[:16]
-    cache = getattr(pytestconfig, "cache", None)
-    folder = Path(cache.mkdir(f"srt-slurm-{key}")) if cache is not None else tmp_path_factory.mktemp("python")
-    interpreter, stamp = folder / "bin" / "python", folder / "complete"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not stamp.exists():
-            venv.create(folder, with_pip=True)
-            install = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", *needs]
-            done = subprocess.run([interpreter, *install], capture_output=True, text=True, check=False)
-            if done.returncode:
-                missing(f"the packages of srt-slurm cannot be installed: {done.stderr.strip().splitlines()[-1]}")
-            stamp.touch()
-    return interpreter
+def python(tree: Path, launch_cache: Path) -> Path:
+    """An interpreter with what the tree needs."""
+    return interpreter(tree, launch_cache)
 
 
 class Driver:
@@ -194,9 +173,14 @@ def test_the_patches_own_tests(python: Path, tree: Path, root: Path) -> None:
     """Those that they bring; the whole suite's counts are in the README of the patches."""
     series = load_series(root / "runners/srt-slurm/patches")
     tests = sorted({path for entry in series.entries for path in entry.patch.paths if path.startswith("tests/")})
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(tree / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run(
-        [python, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *tests],
+        [python, "-c", PYTEST, Path(pytest.__file__).parents[1], "--quiet", "-p", "no:cacheprovider", *tests],
         cwd=tree,
         env=environment,
         capture_output=True,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -27,6 +27,7 @@ from runners.profile import Profile, find_profile, known_profiles
 from runners.srtctl import features, read_submission
 from runners.target import target_of
 from tests.runners.test_profile import SET
+from tests.srt_slurm import missing
 
 if TYPE_CHECKING:
     from matrix.workspace import Workspace
@@ -35,12 +36,6 @@ pytestmark = pytest.mark.pin
 
 SEED = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark"
 AGG = "qwen3-0.6b-fp16-mi300x-vllm-srt-agg"
-
-
-def missing(reason: str) -> NoReturn:
-    if os.environ.get("REQUIRE_PIN") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +47,6 @@ def space(root: Path) -> Workspace:
     if pin.head is None:
         missing(f"srt-slurm is not checked out: git submodule update --init {pin.path}")
     return open_workspace(str(root))
-
-
-@pytest.fixture(scope="module")
-def here(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where trees, packages and proofs are kept, from one run of the tests to the next."""
-    cache = getattr(pytestconfig, "cache", None)
-    return Path(cache.mkdir("launch")) if cache is not None else tmp_path_factory.mktemp("cache")
 
 
 def placed(name: str, cache: Path, folder: Path) -> Profile:
@@ -81,11 +69,11 @@ def ids(space: Workspace, key: str) -> list[str]:
     return [point.id for point in expansion.points if point.id.startswith(f"{key}--")]
 
 
-def test_the_seed_s_points_are_taken_whole(space: Workspace, root: Path, here: Path, tmp_path: Path) -> None:
+def test_the_seed_s_points_are_taken_whole(space: Workspace, root: Path, launch_cache: Path, tmp_path: Path) -> None:
     names = ids(space, SEED)
     assert len(names) == 5
     for name in names:
-        done = made(name, space, root, placed("mi355x-amds", here, tmp_path), rdma=name.endswith("lmcache"))
+        done = made(name, space, root, placed("mi355x-amds", launch_cache, tmp_path), rdma=name.endswith("lmcache"))
         recipe = yaml.safe_load(done.folder.recipe.read_text())
         roles = recipe["backend"]["atom_config"]
         assert {role["spec-decode-acceptance-length"] for role in roles.values()} == {3.01}
@@ -97,9 +85,11 @@ def test_the_seed_s_points_are_taken_whole(space: Workspace, root: Path, here: P
         assert ("/etc/libibverbs.d" in mounts) is name.endswith("lmcache")
 
 
-def test_an_accuracy_run_of_the_seed_forces_nothing(space: Workspace, root: Path, here: Path, tmp_path: Path) -> None:
+def test_an_accuracy_run_of_the_seed_forces_nothing(
+    space: Workspace, root: Path, launch_cache: Path, tmp_path: Path
+) -> None:
     name = next(name for name in ids(space, SEED) if "--c16--" in name)
-    done = made(f"{name}--eval", space, root, placed("mi355x-amds", here, tmp_path))
+    done = made(f"{name}--eval", space, root, placed("mi355x-amds", launch_cache, tmp_path))
     assert "acceptance" not in done.folder.recipe.read_text()
     assert done.environ["EVAL_ONLY"] == "true"
     assert done.environ["EVAL_CONC"] == "16"
@@ -107,29 +97,29 @@ def test_an_accuracy_run_of_the_seed_forces_nothing(space: Workspace, root: Path
 
 @pytest.mark.parametrize("cluster", known_profiles())
 def test_every_profile_becomes_a_cluster_file_that_is_kept_whole(
-    cluster: str, space: Workspace, root: Path, here: Path, tmp_path: Path
+    cluster: str, space: Workspace, root: Path, launch_cache: Path, tmp_path: Path
 ) -> None:
-    done = made(ids(space, AGG)[0], space, root, placed(cluster, here, tmp_path), rdma=True)
+    done = made(ids(space, AGG)[0], space, root, placed(cluster, launch_cache, tmp_path), rdma=True)
     assert "--json" in features(
         subprocess.run([*done.srtctl, "apply", "--help"], capture_output=True, text=True, check=True).stdout
     )
 
 
 def test_a_key_of_a_later_pin_is_refused_by_the_pin_s_own_class(
-    space: Workspace, root: Path, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    space: Workspace, root: Path, launch_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = Profile.file
     monkeypatch.setattr(Profile, "file", lambda self, **more: {**original(self, **more), "default_host_setup": {}})
     with pytest.raises(RefusedError, match="default_host_setup") as refused:
-        made(ids(space, AGG)[0], space, root, placed("mi300x-amds", here, tmp_path))
+        made(ids(space, AGG)[0], space, root, placed("mi300x-amds", launch_cache, tmp_path))
     assert refused.value.findings[0].rule == "launch-cluster-file"
 
 
 def test_what_srtctl_says_of_a_submission_is_what_we_read(
-    space: Workspace, root: Path, here: Path, tmp_path: Path
+    space: Workspace, root: Path, launch_cache: Path, tmp_path: Path
 ) -> None:
     """The real `apply --json`, with its own stand-in for sbatch."""
-    done = made(ids(space, AGG)[0], space, root, placed("mi300x-amds", here, tmp_path))
+    done = made(ids(space, AGG)[0], space, root, placed("mi300x-amds", launch_cache, tmp_path))
     environ = {**done.environ, "SRTSLURM_CONFIG": str(done.folder.cluster_file)}
     said = subprocess.run(
         [*done.srtctl, "apply", "-f", str(done.folder.recipe), "--json", "--yes"],

@@ -93,6 +93,14 @@ def missing() -> list[str]:
     return [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
 
 
+def unavailable() -> str:
+    """Why no cluster can be started here; empty when one can. One that does not start is always a failure."""
+    if not sys.platform.startswith("linux"):
+        return "real Slurm needs Linux"
+    lacking = missing()
+    return f"real Slurm is not installed (missing {', '.join(lacking)}): {INSTALL}" if lacking else ""
+
+
 def clean_environment() -> dict[str, str]:
     """Ours, without what a surrounding Slurm job or a habit of the user has put into it."""
     foreign = ("SLURM", "SBATCH", "SQUEUE", "SACCT", "SCANCEL", "SRUN")
@@ -238,6 +246,10 @@ class Cluster:
         """The state of a job as one word, empty when the controller does not know it."""
         words = self.attempt("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T").stdout.split()
         return state_of(words[0]).value if words else ""
+
+    def queue(self) -> list[str]:
+        """The ids of the jobs that are in the queue, waiting or running."""
+        return self.run("squeue", "-h", "-o", "%A").split()
 
     def wait(self, job: JobId, states: Collection[str], timeout: float = 30) -> None:
         """Wait until a job is in one of these states."""

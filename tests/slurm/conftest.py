@@ -1,13 +1,15 @@
 """One cluster for all tests of this folder, and a clean one for each."""
 
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.slurm import cluster as real
+from tests.runners.standin import World, world
+from tests.slurm.cluster import Cluster
 
 HERE = Path(__file__).parent
 
@@ -19,31 +21,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def slurm_cluster() -> Iterator[real.Cluster]:
-    """The cluster, with the environment of this process set to it: the code under test starts the programs itself."""
-    reason = unavailable()
-    if reason and os.environ.get("REQUIRE_SLURM") == "1":
-        pytest.fail(f"REQUIRE_SLURM=1, but {reason}")
-    if reason:
-        pytest.skip(reason)
-    with real.running() as cluster, pytest.MonkeyPatch.context() as patch:
-        for name in os.environ.keys() - cluster.env.keys():
-            patch.delenv(name)
-        for name, value in cluster.env.items():
-            patch.setenv(name, value)
+def slurm_cluster(real_slurm: Callable[[], AbstractContextManager[Cluster]]) -> Iterator[Cluster]:
+    """The cluster."""
+    with real_slurm() as cluster:
         yield cluster
 
 
-def unavailable() -> str:
-    """Why no cluster can be started here; empty when one can. One that does not start is always a failure."""
-    if not sys.platform.startswith("linux"):
-        return "real Slurm needs Linux"
-    missing = real.missing()
-    return f"real Slurm is not installed (missing {', '.join(missing)}): {real.INSTALL}" if missing else ""
+@pytest.fixture
+def cluster(slurm_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """The cluster with all nodes idle; what the test leaves is cancelled.
+
+    The environment of this process is set to it, because the code under test starts the programs of Slurm itself.
+    """
+    for name in os.environ.keys() - slurm_cluster.env.keys():
+        monkeypatch.delenv(name)
+    for name, value in slurm_cluster.env.items():
+        monkeypatch.setenv(name, value)
+    yield slurm_cluster
+    slurm_cluster.reset()
 
 
 @pytest.fixture
-def cluster(slurm_cluster: real.Cluster) -> Iterator[real.Cluster]:
-    """The cluster with all nodes idle; what the test leaves is cancelled."""
-    yield slurm_cluster
-    slurm_cluster.reset()
+def make(tmp_path: Path, cluster: Cluster) -> Callable[..., World]:
+    """A checkout whose points do what a test wants, to be launched on the cluster."""
+
+    def build(**variants: dict[str, Any]) -> World:
+        return world(tmp_path, variants, cluster.env)
+
+    return build

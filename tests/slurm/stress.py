@@ -1,6 +1,7 @@
 """Repeat the tests of this folder, and print how each of them fared: ``make stress``, ``make stress ARGS="--times 3"``.
 
-What passes nine times out of ten has a race in it, here or in what is tested. Ends with 1 when any run was not a pass.
+What passes nine times out of ten has a race in it, here or in what is tested. The files run side by side, as in
+`make test`, each on a cluster of its own: a busy machine shows more. Ends with 1 when any run was not a pass.
 """
 
 import os
@@ -17,6 +18,7 @@ import click
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
+BESIDE: Final = ("-n", "auto", "--dist", "loadfile")
 OUTCOMES: Final = ("passed", "failed", "skipped")
 
 
@@ -47,7 +49,7 @@ def repeat(times: int, arguments: tuple[str, ...]) -> tuple[list[Result], list[i
         for number in range(1, times + 1):
             report = Path(folder) / f"{number}.xml"
             output = Path(folder) / f"{number}.txt"
-            argv = [sys.executable, "-m", "pytest", str(HERE), f"--junitxml={report}", *arguments]
+            argv = [sys.executable, "-m", "pytest", str(HERE), *BESIDE, f"--junitxml={report}", *arguments]
             with output.open("w") as file:
                 done = run(
                     argv, cwd=ROOT, env=os.environ | {"REQUIRE_SLURM": "1"}, stdout=file, stderr=file, check=False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.runners.standin import CLIENT, World, world
+from tests.runners.standin import CLIENT, World
 from tests.slurm.cluster import Cluster, until
 
 if TYPE_CHECKING:
@@ -24,27 +23,8 @@ if TYPE_CHECKING:
 LONG = "touch /logs/started; sleep 60"
 
 
-@pytest.fixture
-def make(tmp_path: Path, cluster: Cluster) -> Callable[..., World]:
-    def build(**variants: dict[str, Any]) -> World:
-        return world(tmp_path, variants, cluster.env)
-
-    return build
-
-
-def queue(cluster: Cluster) -> list[str]:
-    """The jobs that are in the queue."""
-    return cluster.run("squeue", "-h", "-o", "%A").split()
-
-
 def started(made: World) -> Path | None:
     return next(iter((made.folder / "local" / "outputs").glob("*/logs/started")), None)
-
-
-def start(made: World, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        made.launch_argv(*words), env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
 
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -135,7 +115,7 @@ def test_what_is_refused_leaves_no_job_and_a_receipt_that_says_so(make: Callable
         assert end.returncode == 1
         assert words in end.stderr
         assert not (made.results / made.id(name, conc) / "receipt.json").exists()
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     assert made.jobs() == []
 
 
@@ -144,12 +124,12 @@ def test_a_signal_cancels_the_job_and_is_the_exit_status(
     make: Callable[..., World], cluster: Cluster, number: signal.Signals
 ) -> None:
     made = make(long={"command": LONG})
-    process = start(made, made.id("long"))
+    process = made.start(made.id("long"))
     wait_for(lambda: started(made), process)
     process.send_signal(number)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 128 + number, stderr
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     receipt = made.receipt("long")
     assert receipt["outcome"]["verdict"] == "cancelled"
     assert receipt["outcome"]["exit-status"] == 128 + number
@@ -161,7 +141,7 @@ def test_a_signal_during_the_submission_leaves_no_job(
 ) -> None:
     """Before sbatch has run and after it."""
     made = make(slow={"command": LONG, "env": {"STANDIN": "slow"}})
-    process = start(made, made.id("slow"))
+    process = made.start(made.id("slow"))
     path = made.results / made.id("slow") / "receipt.json"
     wait_for(lambda: path.is_file() and "submitting" in path.read_text(), process)
     time.sleep(wait)
@@ -169,7 +149,7 @@ def test_a_signal_during_the_submission_leaves_no_job(
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 143, stderr
     time.sleep(0.5)
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     assert json.loads(path.read_text())["step"] == "ended"
 
 
@@ -177,11 +157,11 @@ def test_a_launch_that_was_killed_is_taken_up_and_nothing_is_submitted_twice(
     make: Callable[..., World], cluster: Cluster
 ) -> None:
     made = make(good={"command": f"touch /logs/started; sleep 6; {CLIENT}"})
-    process = start(made, made.id("good"))
+    process = made.start(made.id("good"))
     wait_for(lambda: started(made), process)
     process.kill()
     process.communicate()
-    assert len(queue(cluster)) == 1, "the job goes on"
+    assert len(cluster.queue()) == 1, "the job goes on"
     end = made.run(made.id("good"))
     assert end.returncode == 0, end.stderr
     assert "submitted by an earlier launch" in end.stderr
@@ -191,7 +171,7 @@ def test_a_launch_that_was_killed_is_taken_up_and_nothing_is_submitted_twice(
 
 def test_a_job_of_another_digest_is_in_the_way(make: Callable[..., World], cluster: Cluster) -> None:
     made = make(long={"command": LONG})
-    process = start(made, made.id("long"))
+    process = made.start(made.id("long"))
     wait_for(lambda: started(made), process)
     process.kill()
     process.communicate()
@@ -200,9 +180,9 @@ def test_a_job_of_another_digest_is_in_the_way(make: Callable[..., World], clust
     end = made.run(made.id("long"))
     assert end.returncode == 1
     assert "runners cancel" in end.stderr
-    (job,) = queue(cluster)
+    (job,) = cluster.queue()
     assert subprocess.run(made.argv("cancel", job), env=made.env, check=False).returncode == 0
-    until(lambda: not queue(cluster), 20, lambda: "the job does not end")
+    until(lambda: not cluster.queue(), 20, lambda: "the job does not end")
     recipe.write_text(recipe.read_text().replace("sleep 61", json.dumps(CLIENT)[1:-1]))
     end = made.run(made.id("long"))
     assert end.returncode == 0, end.stderr
@@ -212,12 +192,12 @@ def test_a_job_of_another_digest_is_in_the_way(make: Callable[..., World], clust
 
 def test_two_launches_of_one_point_are_one_job(make: Callable[..., World], cluster: Cluster) -> None:
     made = make(long={"command": "touch /logs/started; sleep 4; false"})
-    process = start(made, made.id("long"))
+    process = made.start(made.id("long"))
     wait_for(lambda: started(made), process)
     second = made.run(made.id("long"))
     assert second.returncode == 1
     assert "another launch of this point is at work" in second.stderr
-    assert len(queue(cluster)) == 1
+    assert len(cluster.queue()) == 1
     process.communicate(timeout=30)
     assert process.returncode == 1
 
@@ -264,63 +244,5 @@ def test_a_results_folder_that_cannot_be_made_is_refused_before_anything_runs(
     end = made.run(made.id("good"), "--results", str(made.results / "below"))
     assert end.returncode == 1
     assert "point's folder cannot be made" in end.stderr
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     assert made.jobs() == []
-
-
-@pytest.mark.slow
-def test_a_launch_that_is_ended_at_any_moment_leaves_no_job_and_no_half_receipt(
-    make: Callable[..., World], cluster: Cluster
-) -> None:
-    """Ten moments, from the first import to the end of the job; the seed is fixed, the machine is not."""
-    made = make(**{f"v{index}": {"conc": index + 1, "command": f"sleep 2; {CLIENT}"} for index in range(10)})
-    moments = random.Random(20260821)  # noqa: S311 - no secret
-
-    def end_at_some_moment(index: int) -> int:
-        process = start(made, made.id(f"v{index}", index + 1))
-        time.sleep(moments.uniform(0.1, 7.0))
-        process.send_signal(moments.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
-        process.communicate(timeout=60)
-        return process.returncode
-
-    with ThreadPoolExecutor(3) as pool:
-        statuses = list(pool.map(end_at_some_moment, range(10)))
-    assert queue(cluster) == []
-    # Before Python has got as far as to hold signals, one ends it at once, and nothing has been done then.
-    assert set(statuses) <= {0, 129, 130, 143, -1, -2, -15, 1}
-    ended = 0
-    for index, status in enumerate(statuses):
-        path = made.results / made.id(f"v{index}", index + 1) / "receipt.json"
-        if path.is_file():
-            receipt = json.loads(path.read_text())
-            ended += receipt["step"] == "ended"
-            assert receipt["step"] == "ended", receipt
-            assert receipt["outcome"]["success"] is (status == 0)
-        else:
-            assert status < 0 or status > 128 or status == 1
-    assert ended >= 4, statuses
-
-
-@pytest.mark.slow
-def test_a_launch_that_is_killed_at_any_moment_is_mended_by_the_next(
-    make: Callable[..., World], cluster: Cluster
-) -> None:
-    made = make(**{f"v{index}": {"conc": index + 1, "command": f"sleep 2; {CLIENT}"} for index in range(6)})
-    moments = random.Random(433)  # noqa: S311 - no secret
-
-    def kill_and_launch_again(index: int) -> tuple[int, str]:
-        process = start(made, made.id(f"v{index}", index + 1))
-        time.sleep(moments.uniform(0.5, 6.0))
-        process.kill()
-        process.communicate()
-        again = made.run(made.id(f"v{index}", index + 1))
-        return again.returncode, again.stderr
-
-    with ThreadPoolExecutor(3) as pool:
-        ends = list(pool.map(kill_and_launch_again, range(6)))
-    assert [status for status, _ in ends] == [0] * 6, ends
-    assert queue(cluster) == []
-    tags = [tag for tag in cluster.run("squeue", "-h", "-t", "all", "-o", "%k").split() if tag != "(null)"]
-    for index in range(6):
-        assert made.receipt(f"v{index}", index + 1)["outcome"]["success"] is True
-    assert len(tags) == len(set(tags))

@@ -41,10 +41,6 @@ def sweep(made: World, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv(made, *words), env=made.env, capture_output=True, text=True, timeout=200, check=False)
 
 
-def queue(cluster: Cluster) -> list[str]:
-    return cluster.run("squeue", "-h", "-o", "%A").split()
-
-
 def test_points_run_beside_each_other_and_a_second_sweep_has_nothing_to_do(make: Callable[..., World]) -> None:
     made = make(**{f"v{conc}": {"conc": conc} for conc in range(1, 31)})
     done = sweep(made, "--max-parallel", "30")
@@ -78,7 +74,7 @@ def test_after_a_failure_the_rest_is_cancelled_when_that_is_asked_for(
     made = make(bad={"conc": 1, "command": "exit 3"}, long={"conc": 2, "command": "sleep 60"}, later={"conc": 3})
     done = sweep(made, "--fail-fast", "--max-parallel", "2")
     assert done.returncode == 1
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     assert made.receipt("long", 2)["outcome"]["verdict"] == "cancelled"
     assert "not started" in done.stdout
     assert not (made.results / made.id("later", 3)).exists()
@@ -94,7 +90,7 @@ def test_a_signal_cancels_every_job_of_the_sweep(make: Callable[..., World], clu
     process.send_signal(signal.SIGTERM)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 143, stderr
-    assert queue(cluster) == []
+    assert cluster.queue() == []
     assert stdout.count("CANCELLED") == 3
     assert all(made.receipt(f"v{conc}", conc)["outcome"]["exit-status"] == 143 for conc in range(1, 4))
 
@@ -113,7 +109,7 @@ def test_nothing_starts_before_every_point_is_known_to_be_the_planned_one(
     assert not made.results.exists()
     assert sweep(made, "--select", "*c1--*").returncode == 0
     assert sweep(made, "--select", "nothing").returncode == 3
-    assert queue(cluster) == []
+    assert cluster.queue() == []
 
 
 def test_evaluations_of_one_workspace_run_one_after_another(make: Callable[..., World]) -> None:
