@@ -39,11 +39,12 @@ VALIDATE: Final = "from matrix.cli.changelog import validate_main; validate_main
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How it is measured. ``points``: the two sizes whose time is compared."""
+    """How it is measured. ``points``: the two sizes whose time is compared. ``follow``: seconds that a job runs."""
 
     rounds: int
     points: tuple[int, int]
     peer: str | None
+    follow: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +138,23 @@ def prepare(options: Options, _: Path) -> Iterator[Line]:
     yield Line(what="launch --dry-run, warm, whole process", figure=seconds, unit="s", budget=1, detail="")
 
 
+def following(options: Options, _: Path) -> Iterator[Line]:
+    """The runner beside a job: its share of one core, with every program that it starts."""
+    from benchmarks.following import cost_of_following
+    from tests.slurm.cluster import unavailable
+
+    if reason := unavailable():
+        detail = f"not run: {reason}"
+        yield Line(what="CPU while following: no Slurm", figure=0, unit="", budget=None, detail=detail)
+        return
+    cost = cost_of_following(options.follow)
+    detail = f"{cost.cpu:.2f} s in {cost.wall:.0f} s, {cost.calls} calls of a real Slurm on this machine included"
+    yield Line(what="CPU while following a job", figure=100 * cost.cpu / cost.wall, unit="%", budget=0.5, detail=detail)
+
+
 MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
     "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text, "prepare": prepare,
+    "follow": following,
 }  # fmt: skip
 
 
@@ -165,8 +181,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=15, help="counted pairs of each comparison (default 15)")
     parser.add_argument("--points", type=int, nargs=2, default=(100_000, 1_000_000), metavar=("SMALL", "LARGE"))
     parser.add_argument("--peer", help="the command of InferenceX's generator, in the folder of the masters")
+    parser.add_argument("--follow", type=int, default=65, metavar="SECONDS", help="length of the job (default 65)")
     given = parser.parse_args(arguments)
-    options = Options(rounds=given.rounds, points=tuple(given.points), peer=given.peer)
+    options = Options(rounds=given.rounds, points=tuple(given.points), peer=given.peer, follow=given.follow)
     for name in given.only or MEASURES:
         with tempfile.TemporaryDirectory() as folder:
             for line in MEASURES[name](options, Path(folder)):

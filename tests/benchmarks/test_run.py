@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+import pytest
 
 from benchmarks.inputs import masters, synthetic
 from benchmarks.run import main
@@ -14,8 +17,6 @@ from matrix.points.request import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from benchmarks.inputs import Masters
 
@@ -38,6 +39,26 @@ def test_every_measure_prints_its_figure(capsys: pytest.CaptureFixture[str]) -> 
         "matrix --help",
     ]
     assert all(float(line[45:].split()[0]) > 0 for line in lines)
+
+
+@pytest.mark.slurm
+@pytest.mark.usefixtures("real_slurm")
+def test_following_is_measured_on_a_real_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "follow", "--follow", "3"]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("CPU while following a job")
+    assert float(line[45:].split()[0]) > 0
+    calls = re.search(r"in (\d+) s, (\d+) calls of a real Slurm", line)
+    assert calls is not None, line
+    assert (int(calls[1]) >= 3, int(calls[2]) >= 3) == (True, True), line
+
+
+def test_following_is_not_measured_without_slurm(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.slurm.cluster.missing", lambda: ["slurmctld"])
+    assert main(["--only", "follow"]) == 0
+    assert "not run: real Slurm is not installed (missing slurmctld): apt-get install" in capsys.readouterr().out
 
 
 def test_the_inputs_hold_what_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
