@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.workspace import Workspace
 
-__all__ = ["WORKING_TREE", "Side", "is_plan", "open_side", "open_sides", "open_snapshot", "points_side"]
+__all__ = ["WORKING_TREE", "Side", "is_plan", "open_side", "open_sides", "open_snapshot", "plan_side", "points_side"]
 
 WORKING_TREE: Final = "working tree"
 """What people are told of the files as they lie on the disk."""
@@ -100,11 +100,20 @@ def open_side(
         RefusedError: what expansion refuses; of a commit the places are told as ``main:configs/amd-master.yaml:3:1``.
     """
     if word is not None and is_plan(word):
-        plan = read_plan(word)
-        yield Side(word, written=plan.rows, record=plan.record)
+        yield plan_side(word)
         return
     with open_snapshot(word, named, history=history, folder=folder) as (name, snapshot):
         yield points_side(name, snapshot, request) if snapshot is not None else _nothing(name)
+
+
+def plan_side(path: str) -> Side:
+    """The points of a ``plan.json``.
+
+    Raises:
+        RefusedError: it is another file, or not whole.
+    """
+    plan = read_plan(path)
+    return Side(path, written=plan.rows, record=plan.record)
 
 
 @contextmanager

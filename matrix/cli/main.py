@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "why": ("matrix.cli.why:why", "Say why a point is there."),
     "why-not": ("matrix.cli.why:why_not", "Say why a point is not there, and what would bring it back."),
     "diff": ("matrix.cli.diff:diff", "Show which jobs a change changes."),
+    "cost": ("matrix.cli.cost:cost", "Say what jobs take."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
     "check": ("matrix.cli.check:check", "Hold every row to its recipe."),
     "coverage": ("matrix.cli.coverage:coverage", "Show which points have new results."),
