@@ -8,7 +8,9 @@ make bench ARGS="--only expand --rounds 25"   one of them, more exactly
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,6 +35,15 @@ for name in sys.argv[1:]:
 POINT: Final = (
     "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark--agentic--1p-tp8dpa-1d-tp8dpa--c256--override_dpa8_c256_lmcache"
 )
+
+TAB: Final = """\
+import os, sys
+os.environ.update(XDG_CACHE_HOME=sys.argv[1], COMP_WORDS=sys.argv[2], COMP_CWORD=sys.argv[3])
+os.environ["_MATRIX_COMPLETE"] = "bash_complete"
+from matrix.cli.main import main
+main()
+"""
+"""A shell that asks at Tab: the cache folder, the line, and which of its words is completed."""
 
 VALIDATE: Final = "from matrix.cli.changelog import validate_main; validate_main()"
 
@@ -126,6 +137,36 @@ def help_text(options: Options, _: Path) -> Iterator[Line]:
     yield ratio("matrix --help / import click", both, 1.5, "")
 
 
+def why(options: Options, folder: Path) -> Iterator[Line]:
+    """`why` of a point, `why-not` of one that an option left out and of one that never existed, against `expand`."""
+    found = masters(folder)
+    plain = expanding(found, "json")
+    words = list(expanding(found, "ids").words)
+    ids = subprocess.run(words, cwd=found.folder, capture_output=True, text=True, check=True).stdout.split()
+    name = ids[len(ids) // 2]
+    asked = {
+        "why ID": (("why", name), 0),
+        "why-not ID --trim-conc": (("why-not", name, "--trim-conc"), 0),
+        "why-not of no ID": (("why-not", re.sub(r"--c[0-9]+", "--c99991", name)), 1),
+    }
+    for what, (arguments, status) in asked.items():
+        ours = python("-m", "matrix", *arguments, *found.options, folder=found.folder, statuses=(status,))
+        yield ratio(f"{what} / expand", pair(ours, plain, options.rounds), 2.5, found.about)
+
+
+def tab(options: Options, folder: Path) -> Iterator[Line]:
+    """Completion at a warm cache against importing click."""
+    found = masters(folder)
+    files = " ".join(found.options)
+    lines = {"a command": ("matrix wh", 1), "an option": ("matrix expand --m", 2)}
+    lines["all ids"] = (f"matrix show {files} ", 2 + len(found.options))
+    lines["all config keys"] = (f"matrix expand {files} --config-keys ", 3 + len(found.options))
+    for what, (line, at) in lines.items():
+        ours = python("-c", TAB, str(folder), line, str(at), folder=found.folder)
+        run(ours)
+        yield ratio(f"Tab at {what} / import click", pair(ours, python("-c", "import click"), options.rounds), 1.5, "")
+
+
 def prepare(options: Options, _: Path) -> Iterator[Line]:
     """Budget 6: a warm preparation of a launch, as the whole process of a dry run."""
     if not any((ROOT / "runners/srt-slurm/upstream").glob("*")):
@@ -153,8 +194,8 @@ def following(options: Options, _: Path) -> Iterator[Line]:
 
 
 MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
-    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text, "prepare": prepare,
-    "follow": following,
+    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text, "why": why, "tab": tab,
+    "prepare": prepare, "follow": following,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.complete import offer
 from matrix.cli.options import file_options, listed, workspace_of
 from matrix.report.check import FORMATS
 
@@ -19,7 +20,7 @@ __all__ = ["check"]
 
 
 @click.command(short_help="Hold every row to its recipe.")
-@click.argument("names", metavar="[ID|KEY|RECIPE]...", nargs=-1)
+@click.argument("names", metavar="[ID|KEY|RECIPE]...", nargs=-1, shell_complete=offer("config-key", "id"))
 @file_options
 @listed("--select", metavar="RULE", help="These rules alone, exact or as a glob.")
 @listed("--ignore", metavar="RULE", help="Without these rules.")

@@ -25,12 +25,32 @@ POSITIVE = click.IntRange(min=1)
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Every option that selects points."""
     options = [
-        listed("--config-keys", metavar="KEY", help="Config keys, exact or as a glob."),
-        listed("--model-prefix", metavar="PREFIX", help="Configs of this model-prefix."),
-        listed("--precision", metavar="NAME", help="Configs of this precision."),
-        listed("--framework", metavar="NAME", help="Configs of this framework."),
-        listed("--runner-type", metavar="LABEL", help="Configs of this runner label."),
-        listed("--seq-lens", metavar="NAME", help="Fixed-length points: 1k1k, 8k1k or ISL-OSL."),
+        listed(
+            "--config-keys",
+            metavar="KEY",
+            help="Config keys, exact or as a glob.",
+            words="config-key",
+        ),
+        listed(
+            "--model-prefix",
+            metavar="PREFIX",
+            help="Configs of this model-prefix.",
+            words="model-prefix",
+        ),
+        listed("--precision", metavar="NAME", help="Configs of this precision.", words="precision"),
+        listed("--framework", metavar="NAME", help="Configs of this framework.", words="framework"),
+        listed(
+            "--runner-type",
+            metavar="LABEL",
+            help="Configs of this runner label.",
+            words="runner-type",
+        ),
+        listed(
+            "--seq-lens",
+            metavar="NAME",
+            help="Fixed-length points: 1k1k, 8k1k or ISL-OSL.",
+            words="seq-lens",
+        ),
         listed(
             "--scenario-type",
             member=click.Choice(["fixed-seq-len", "agentic-coding"]),
@@ -44,8 +64,8 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-tp", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this tp."),
         click.option("--max-ep", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this ep."),
         listed("--conc", member=POSITIVE, metavar="N", help="These concurrencies."),
-        listed("--exp-names", metavar="NAME", help="Points of this exp-name."),
-        listed("--ids", metavar="ID", help="Points of this id, exact or as a glob."),
+        listed("--exp-names", metavar="NAME", help="Points of this exp-name.", words="exp-name"),
+        listed("--ids", metavar="ID", help="Points of this id, exact or as a glob.", words="id"),
         click.option("--runner-node-filter", metavar="TEXT", help="One point per node whose name contains TEXT."),
         click.option(
             "--step-size", type=click.IntRange(min=2), default=2, metavar="N", help="Factor of a range. [default: 2]"

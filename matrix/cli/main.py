@@ -14,6 +14,8 @@ from matrix.errors import MatrixError, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from click.shell_completion import CompletionItem
+
 __all__ = ["finish", "main", "run"]
 
 _COMMANDS: Final = {
@@ -66,6 +68,15 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command '{args[0]}'; {did_you_mean(args[0], _COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and options that begin so, without importing any command."""
+        from click.shell_completion import CompletionItem
+
+        names = [
+            CompletionItem(name, help=text) for name, (_, text) in _COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list, without importing any command."""
         with formatter.section("Commands"):
@@ -101,7 +112,7 @@ def _status_of(error: BaseException, prog: str, *, debug: bool) -> int:
         case BrokenPipeError():
             return _closed_pipe()
         case SystemExit():  # what click makes of a closed pipe, and of a shell that asks for completions
-            pipe = type(sys.stdout) is click.utils.PacifyFlushWrapper
+            pipe = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")  # asking click for it warns
             return _closed_pipe() if pipe else error.code if isinstance(error.code, int) else 1
         case RefusedError():
             return _refused(error)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from matrix.cli.complete import offer_many
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,8 +44,12 @@ def flatten(_: click.Context, __: click.Parameter, value: Any) -> tuple[Any, ...
     return tuple(word for words in value for word in words)
 
 
-def listed(*names: str, member: _ParamType = click.STRING, **settings: Any) -> Callable[[Any], Any]:
-    """An option that takes several words."""
+def listed(
+    *names: str, member: _ParamType = click.STRING, words: str | None = None, **settings: Any
+) -> Callable[[Any], Any]:
+    """An option that takes several words. ``words``: the kind of them that a shell offers."""
+    if words is not None:
+        settings["shell_complete"] = offer_many(words)
     return click.option(*names, type=Listed(member), multiple=True, callback=flatten, **settings)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.complete import offer_ids_of_plan
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -39,7 +41,7 @@ def shard(*, path: str, digest: str | None, number: int) -> int:
 
 @click.command(short_help="One job of a plan.")
 @plan_options
-@click.option("--id", "name", metavar="ID", required=True, help="The point.")
+@click.option("--id", "name", metavar="ID", required=True, help="The point.", shell_complete=offer_ids_of_plan)
 @click.option("--checkout", metavar="SHA", help="The commit that is checked out; another one than planned is refused.")
 def job(*, path: str, digest: str | None, name: str, checkout: str | None) -> int:
     """Print runner, digest and time limit of one point; in GitHub Actions as outputs."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from matrix.cli.complete import offer
 from matrix.cli.options import file_options, terminal_width, workspace_of
 
 __all__ = ["show"]
 
 
 @click.command(short_help="Show one point whole.")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", shell_complete=offer("id"))
 @file_options
 @click.option("--eval", "as_eval", is_flag=True, help="As an accuracy run.")
 @click.option("--commands", "as_commands", is_flag=True, help="What the cluster is told: argv and environment.")

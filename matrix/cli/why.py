@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from matrix.cli.complete import offer
 from matrix.cli.expand import request_of, selection_options
 from matrix.cli.options import file_options, kept, terminal_width, workspace_of
 from matrix.cli.report import tell
@@ -34,7 +35,13 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--base-ref", metavar="REF", help="Ask about the plan of a change from this commit."),
         click.option("--head-ref", metavar="REF", help="Ask about the plan of a change to this commit."),
         click.option("--worktree", is_flag=True, help="Ask about the plan of what lies in the working tree."),
-        click.option("--label", multiple=True, metavar="NAME", help="As if the pull request had this label."),
+        click.option(
+            "--label",
+            multiple=True,
+            metavar="NAME",
+            help="As if the pull request had this label.",
+            shell_complete=offer("label"),
+        ),
         click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="For whom."),
     ]
     command = selection_options(command)
@@ -44,7 +51,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(short_help="Say why a point is there.")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", shell_complete=offer("id"))
 @common_options
 def why(*, name: str, style: str, **options: Any) -> int:
     """Say why the point with this ID is there: what declares it, what kept it, and where each of its values is written.
@@ -62,7 +69,7 @@ def why(*, name: str, style: str, **options: Any) -> int:
 
 
 @click.command("why-not", short_help="Say why a point is not there, and what would bring it back.")
-@click.argument("name", metavar="ID|PATTERN")
+@click.argument("name", metavar="ID|PATTERN", shell_complete=offer("id"))
 @common_options
 def why_not(*, name: str, style: str, **options: Any) -> int:
     """Say what removed a point, and what to change to have it: a line of a file, an option, a label.

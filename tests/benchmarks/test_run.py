@@ -27,7 +27,7 @@ def count(found: Masters) -> int:
 
 
 def test_every_measure_prints_its_figure(capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["--only", "expand", "--only", "stream", "--only", "help"]
+    wanted = ["--only", "expand", "--only", "stream", "--only", "help", "--only", "why", "--only", "tab"]
     assert main([*wanted, "--rounds", "1", "--points", "20", "40"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" / ")[0].split("  ")[0] for line in lines] == [
@@ -37,6 +37,13 @@ def test_every_measure_prints_its_figure(capsys: pytest.CaptureFixture[str]) -> 
         "time a point, large",
         "peak memory of 40 points",
         "matrix --help",
+        "why ID",
+        "why-not ID --trim-conc",
+        "why-not of no ID",
+        "Tab at a command",
+        "Tab at an option",
+        "Tab at all ids",
+        "Tab at all config keys",
     ]
     assert all(float(line[45:].split()[0]) > 0 for line in lines)
 
