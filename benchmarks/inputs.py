@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Masters", "changelog", "masters", "synthetic"]
+__all__ = ["Masters", "changelog", "history", "masters", "synthetic"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 REAL: Final = ROOT.parent / "shared" / "data" / "masters"
@@ -135,6 +136,36 @@ def changelog(folder: Path) -> tuple[Path, Path] | None:
         path.write_bytes(gzip.decompress((corpus / "bytes" / f"{newest[side]}.yaml.gz").read_bytes()))
         found.append(path)
     return found[0], found[1]
+
+
+def history(folder: Path) -> tuple[Path, str]:
+    """A repository with two neighbouring revisions of the masters, and what they are; the newer one is checked out."""
+    repository = folder / "repository"
+    corpus = ROOT.parent / "shared" / "parity" / "aug"
+    if (corpus / "index.json").is_file():
+        index = json.loads((corpus / "index.json").read_text(encoding="utf-8"))
+        for commit in index[-2:]:
+            _commit(repository, {
+                f"{name}.yaml": gzip.decompress((corpus / "inputs" / f"{digest}.yaml.gz").read_bytes())
+                for name, digest in commit["inputs"].items()
+            })  # fmt: skip
+        return repository, f"{index[-2]['commit'][:8]} and {index[-1]['commit'][:8]} of the real masters"
+    made = masters(folder)
+    text = made.configs[0].read_bytes()
+    for image in (b"example/sglang:v0.5.7\n", b"example/sglang:v0.6.0\n"):
+        changed = text.replace(b"example/sglang:v0.5.7\n", image)
+        _commit(repository, {"made-up-master.yaml": changed, "runners.yaml": _RUNNERS.encode()})
+    return repository, "made-up masters, the image of one config changed"
+
+
+def _commit(repository: Path, files: dict[str, bytes]) -> None:
+    configs = repository / "configs"
+    configs.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (configs / name).write_bytes(data)
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "-c", "commit.gpgsign=false")
+    for words in (("init", "--quiet"), ("add", "--all"), (*who, "commit", "--quiet", "--message", "masters")):
+        subprocess.run(["git", *words], cwd=repository, check=True)
 
 
 def _written(folder: Path, name: str, text: str) -> Masters:

@@ -20,7 +20,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.inputs import ROOT, Masters, changelog, masters, synthetic
+from benchmarks.inputs import ROOT, Masters, changelog, history, masters, synthetic
 from benchmarks.measure import Command, Pair, middle, pair, run
 
 FLOOR: Final = """\
@@ -118,6 +118,14 @@ def stream(options: Options, folder: Path) -> Iterator[Line]:
     yield Line(what=f"peak memory of {large:,} points", figure=runs[1].mebibytes, unit="MiB", budget=300, detail=detail)
 
 
+def diff(options: Options, folder: Path) -> Iterator[Line]:
+    """What `diff` of two neighbouring revisions takes, against one `expand` of the newer."""
+    repository, about = history(folder)
+    one = python("-m", "matrix", "diff", "HEAD~1..HEAD", folder=repository)
+    other = python("-m", "matrix", "expand", "--format", "json", folder=repository)
+    yield ratio("diff A..B / expand --format json", pair(one, other, options.rounds), 2.5, about)
+
+
 def log(options: Options, folder: Path) -> Iterator[Line]:
     """Budget 4: `validate_perf_changelog` against the floor."""
     files = changelog(folder)
@@ -194,8 +202,8 @@ def following(options: Options, _: Path) -> Iterator[Line]:
 
 
 MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
-    "expand": expand, "peer": peer, "stream": stream, "log": log, "help": help_text, "why": why, "tab": tab,
-    "prepare": prepare, "follow": following,
+    "expand": expand, "peer": peer, "stream": stream, "diff": diff, "log": log, "help": help_text, "why": why,
+    "tab": tab, "prepare": prepare, "follow": following,
 }  # fmt: skip
 
 

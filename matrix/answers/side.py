@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.checks.changed import unchanged_configs
 from matrix.config.settings import find_settings
+from matrix.config.source import parsed_once
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, errors_of
 from matrix.plan.history import History
@@ -148,6 +149,7 @@ def open_sides(
         RefusedError: as `open_side`, with what is wrong on either side.
     """
     with ExitStack() as stack:
+        stack.enter_context(parsed_once())
         findings: list[Finding] = []
         sides: list[Side] = []
         snapshots: list[Snapshot | None] = []

@@ -10,6 +10,7 @@ What YAML 1.1 and 1.2 read differently is refused rather than guessed: ``off``, 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.events import scalar_events
@@ -18,7 +19,7 @@ from matrix.config.reader import read
 from matrix.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from matrix.findings import Finding, Span
@@ -33,6 +34,7 @@ __all__ = [
     "WrittenFloat",
     "load",
     "loads",
+    "parsed_once",
     "plain",
     "read_bytes",
 ]
@@ -132,11 +134,33 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
         UnclearError: with every fault of the file, up to the first that breaks its syntax; and with the document where
             the syntax is whole, so that what else is wrong can be told together with it.
     """
+    key = (data, integer_keys)
+    if _SHARED is not None and key in _SHARED:
+        return Document(name, data, _SHARED[key])
     root, findings = read(data, name, integer_keys=integer_keys)
     document = Document(name, data, root)
+    if _SHARED is not None and not findings:
+        _SHARED[key] = root
     if findings:
         raise UnclearError(findings, document if root is not None else None)
     return document
+
+
+_SHARED: dict[tuple[bytes, bool], Any] | None = None
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """As long as the context lasts, equal bytes are parsed once, and their documents share the values.
+
+    For who reads two revisions of the same files. Values are never changed once read, so sharing them is safe.
+    """
+    global _SHARED  # noqa: PLW0603 - the callers in between read one file each, and have no say in this
+    before, _SHARED = _SHARED, {} if _SHARED is None else _SHARED
+    try:
+        yield
+    finally:
+        _SHARED = before
 
 
 def _refuse(path: str | Path, rule: str, message: str, fix: str) -> Exception:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from matrix.answers.side import WORKING_TREE, open_side
+from matrix.answers.side import WORKING_TREE, open_side, open_sides
+from matrix.config.reader import read
 from matrix.errors import RefusedError
 from matrix.plan.decision import Action, Decision
 from matrix.plan.labels import Mode
@@ -151,3 +152,18 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         pass
     assert refused.value.findings[0].rule == "git-repository"
     assert subprocess.run(["git", "rev-parse"], cwd=tmp_path, capture_output=True, check=False).returncode
+
+
+def test_what_is_equal_on_both_sides_is_parsed_once(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def count(data: bytes, name: str, *, integer_keys: bool) -> Any:
+        parsed.append(name.rpartition("/")[2])
+        return read(data, name, integer_keys=integer_keys)
+
+    monkeypatch.setattr("matrix.config.source.read", count)
+    commit(repository, WIDER)
+    with open_sides("main~1", "main") as (before, after, unchanged):
+        assert len(after.ids) > len(before.ids)
+        assert unchanged == {"m", "omega", "sigma"}
+    assert sorted(parsed) == ["amd-master.yaml", "amd-master.yaml", "r.yaml", "runners.yaml"]

@@ -27,7 +27,8 @@ def count(found: Masters) -> int:
 
 
 def test_every_measure_prints_its_figure(capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["--only", "expand", "--only", "stream", "--only", "help", "--only", "why", "--only", "tab"]
+    wanted = ["--only", "expand", "--only", "stream", "--only", "diff"]
+    wanted += ["--only", "help", "--only", "why", "--only", "tab"]
     assert main([*wanted, "--rounds", "1", "--points", "20", "40"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" / ")[0].split("  ")[0] for line in lines] == [
@@ -36,6 +37,7 @@ def test_every_measure_prints_its_figure(capsys: pytest.CaptureFixture[str]) -> 
         "expand --format ids",
         "time a point, large",
         "peak memory of 40 points",
+        "diff A..B",
         "matrix --help",
         "why ID",
         "why-not ID --trim-conc",

@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.config import events
-from matrix.config.source import MAX_BYTES, Document, Map, Seq, WrittenFloat, load, loads, plain, read_bytes
+from matrix.config.source import (
+    MAX_BYTES,
+    Document,
+    Map,
+    Seq,
+    WrittenFloat,
+    load,
+    loads,
+    parsed_once,
+    plain,
+    read_bytes,
+)
 from matrix.errors import RefusedError
 from tests.config.support import places
 
@@ -363,3 +374,20 @@ def test_the_largest_file_is_read(tmp_path: Path) -> None:
     assert len(read_bytes(path, limit=100)) == 100
     with pytest.raises(RefusedError, match="file-too-large"):
         read_bytes(path, limit=99)
+
+
+def test_equal_bytes_are_parsed_once_where_two_revisions_are_read() -> None:
+    text = b"a: {b: [1]}\n"
+    with parsed_once():
+        one, other = loads(text, "one.yaml"), loads(text, "other.yaml")
+        with parsed_once():
+            third = loads(text, "third.yaml")
+        assert one.root is other.root is third.root
+        assert str(other.of_value(other.root["a"], "b")) == "other.yaml:1:8"
+        assert loads(b"1: 2\n", "keys.yaml", integer_keys=True).root == {1: 2}
+        for name in ("one.yaml", "other.yaml"):
+            with pytest.raises(RefusedError) as refused:
+                loads(b"1: 2\n", name)
+            assert refused.value.findings[0].span is not None
+            assert refused.value.findings[0].span.file == name
+    assert loads(text, "one.yaml").root is not one.root
