@@ -100,6 +100,7 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
 
         plan = without_reused(plan, reuse)
     sweep = sweep_of(decision, plan)._replace(receipts=receipts, reuse=None if reuse is None else reuse.record())
+    sweep = sweep._replace(changes=None if by_hand else _changes(plan, options))
     if sweep.points:
         written = written_of(sweep.record())
         over = [one.finding() for one in measures(written, outputs_of(sweep, "")) if not one.fits]
@@ -160,6 +161,24 @@ def _changed(
     if plan is None:
         raise RefusedError(findings)
     return plan, tuple(findings)
+
+
+def _changes(plan: Plan, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Which jobs the change changes; nothing where one of its revisions cannot be read, which is told already."""
+    from matrix.answers.diff import difference
+    from matrix.answers.side import open_sides
+    from matrix.errors import RefusedError
+    from matrix.plan.snapshot import Named
+    from matrix.report.diff import diff_record
+
+    if plan.base is None or plan.head is None:
+        return None
+    named = Named(options["masters"], options["runners"], options["recipes"], options["golden"])
+    try:
+        with open_sides(plan.base.commit, plan.head.commit, named) as (before, after, unchanged):
+            return diff_record(difference(before, after, unchanged))
+    except RefusedError:
+        return None
 
 
 def _prove_unchanged(event: Event, log: str, environment: Mapping[str, str]) -> None:

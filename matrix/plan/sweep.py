@@ -31,7 +31,7 @@ class Sweep(NamedTuple):
     """What an event starts. ``plan`` is None where nothing was planned; ``canary`` is one of its points.
 
     As records, ``receipts``: who set each label that shaped it; ``reuse``: what an earlier run stands in for;
-    ``findings``: what was told.
+    ``findings``: what was told; ``changes``: which jobs the change changes, whatever of them runs.
     """
 
     decision: Decision
@@ -40,6 +40,7 @@ class Sweep(NamedTuple):
     receipts: tuple[dict[str, Any], ...] = ()
     reuse: dict[str, Any] | None = None
     findings: tuple[dict[str, Any], ...] = ()
+    changes: dict[str, Any] | None = None
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -59,6 +60,7 @@ class Sweep(NamedTuple):
             "receipts": list(self.receipts),
             "reuse": self.reuse,
             "findings": list(self.findings),
+            "changes": self.changes,
             "canary": None if self.canary is None else self.canary.id,
             "shards": shard_sizes(rest),
             "minutes": {point.id: minutes_of(point) for point in self.points},

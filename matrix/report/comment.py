@@ -1,8 +1,8 @@
-"""The comment on a pull request: decision, cost, points, findings with their repair, and what each label would do.
+"""The comment on a pull request: decision, cost, changed jobs, points, findings with their repair, what labels do.
 
 What a stranger can have written (titles, labels, file names, values of configs) stands in code spans and code blocks
 alone, where GitHub knows neither markup nor mentions nor references. The comment stays below GitHub's limit whatever
-the plan: the points give way first, then the findings, and at the end a link is left.
+the plan: the points give way first, then the findings and all but the totals of the changes; at the end a link is left.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MAX_COMMENT: Final = 60_000
 """Bytes. GitHub takes 65,536 characters; the rest is for the mark, and for what counts a letter as two."""
 _FINDINGS_ROOM: Final = 20_000
 _LABELS_ROOM: Final = 8_000
+_CHANGES_ROOM: Final = 12_000
 _TITLES: Final = {"run": "Sweep", "skip": "No sweep", "cancel": "Sweep cancelled", "refuse": "Sweep refused"}
 _RUNS: Final = re.compile("`+")
 _LOG_RULES: Final = ("changelog-", "append-only")
@@ -83,11 +84,13 @@ def comment_text(
     link = f"[the run]({url})" if url else "the run"
     more = f"; {link} has them all" if url else ""
     head = [*_head(record, link), *_cost(record)]
+    changes = list(_changes(record, _CHANGES_ROOM, more))
     said = list(_findings(findings, more))
     labels = list(_labels(effects))
-    room = limit - sum(map(_bytes, (head, said, labels))) - 200
-    lines = [*head, *_points(record, room, more), *said, *labels]
+    room = limit - sum(map(_bytes, (head, changes, said, labels))) - 200
+    lines = [*head, *changes, *_points(record, room, more), *said, *labels]
     if _bytes(lines) > limit:
+        head += _changes(record, 0, more)
         lines = [*head, *_points(record, limit - _bytes(head) - 200, more)]
     if _bytes(lines) > limit:
         lines = [f"### {_title(record)}", "", f"This is too long for a comment; {link} has it."]
@@ -155,6 +158,19 @@ def _cost(record: Mapping[str, Any]) -> Iterator[str]:
     parts += [f"{_counted(unknown, 'job')} of unknown length"] if unknown else []
     yield f"**{', '.join(parts)}**"
     yield ""
+
+
+def _changes(record: Mapping[str, Any], room: int, more: str) -> Iterator[str]:
+    """Which jobs the change changes, whatever of them runs; without room the totals alone."""
+    changes = record.get("changes")
+    if not isinstance(changes, dict) or changes.get("version") != 1:
+        return
+    from matrix.report.diff import diff_markdown
+
+    total, *rest = diff_markdown(changes, room, more)
+    yield from ("#### Jobs that change", "", total, "")
+    if rest:
+        yield from ("<details><summary>By config</summary>", *rest, "", "</details>", "")
 
 
 def _points(record: Mapping[str, Any], room: int, more: str) -> Iterator[str]:

@@ -142,13 +142,10 @@ def diff_markdown(record: Mapping[str, Any], room: int | None = None, more: str 
         return
     yield f"{code(str(record['before']))} to {code(str(record['after']))}: {summary_line(record)}"
     lines = list(_rows(record))
-    if room is None:
-        yield from ("", *_TABLE, *lines)
-        return
     shown: list[str] = []
     for line in lines:
-        room -= len(line.encode()) + 1
-        if room < 0:
+        room = None if room is None else room - len(line.encode()) - 1
+        if room is not None and room < 0:
             break
         shown.append(line)
     if shown:
@@ -164,7 +161,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[str]:
     for config in record["configs"]:
         key = _cell(str(config["key"]))
         for one in config["differences"]:
-            what = str(one["kind"]) + (f" {_cell(str(one['what']))}" if one["what"] else "")
+            what = Kind(one["kind"]).value + (f" {_cell(str(one['what']))}" if one["what"] else "")
             if one["old"] or one["new"]:
                 what += f": {_cell(str(one['old']))} to {_cell(str(one['new']))}"
             yield f"| {key} | {what} | {_cell(str(one['where']))} |"
@@ -177,7 +174,7 @@ def _cell(text: str) -> str:
 
 def summary_line(record: Mapping[str, Any]) -> str:
     """The totals in one line."""
-    kinds = [f"{count:,} {kind}" for kind, count in record["points"].items() if count]
+    kinds = [f"{count:,} {kind}" for kind in Kind if (count := record["points"][kind])]
     parts = [f"{_counted(len(record['configs']), 'config')}: {', '.join(kinds)}"]
     parts.append(f"{_from_to(*record['jobs'])} jobs")
     old, new = record["gpu-hours"]

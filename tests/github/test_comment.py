@@ -90,6 +90,55 @@ python -m matrix check
     )
 
 
+def changes(count: int, value: str = "i:2") -> dict[str, Any]:
+    difference = {"kind": "changed", "what": "image", "old": "i:1", "new": value, "where": "all 8 points", "points": 8}
+    configs = [{"key": f"config-{number}", "differences": [difference]} for number in range(count)]
+    return {
+        "version": 1, "before": "aaaaaaaaaaaa", "after": "cccccccccccc", "same": not count, "configs": configs,
+        "points": {"changed": 8 * count, "added": 0, "removed": 0, "renamed": 0}, "jobs": [100, 100],
+        "gpu-hours": [16.0, 32.0], "jobs-of-unknown-length": [0, 0],
+    }  # fmt: skip
+
+
+def test_the_jobs_that_change() -> None:
+    text = comment_text(plan(changes=changes(2)), url=URL)
+    assert (
+        """
+#### Jobs that change
+
+`aaaaaaaaaaaa` to `cccccccccccc`: 2 configs: 16 changed; 100 jobs; 16 -> 32 GPU-hours (+16)
+
+<details><summary>By config</summary>
+
+| config | | points |
+|---|---|---|
+| `config-0` | changed `image`: `i:1` to `i:2` | `all 8 points` |
+| `config-1` | changed `image`: `i:1` to `i:2` | `all 8 points` |
+
+</details>
+"""
+        in text
+    )
+    same = comment_text(plan(changes=changes(0)))
+    assert "#### Jobs that change\n\nno change of any job\n\n<details><summary>2 points" in same
+    for nothing in (plan(), plan(changes=None), plan(changes={"version": 2})):
+        assert "Jobs that change" not in comment_text(nothing)
+
+
+def test_many_changes_leave_room_for_the_rest() -> None:
+    record = plan(20, changes=changes(2000, "x" * 250))
+    text = comment_text(record, [finding()], url=URL)
+    assert len(text.encode()) <= MAX_COMMENT
+    assert "2,000 configs: 16,000 changed" in text
+    assert re.search(r"… 1,\d+ more; \[the run\]", text)
+    assert "`x--c19`" in text
+    assert "#### Findings (1)" in text
+    tight = comment_text(record, [finding("y" * 3000)] * 20, url=URL, limit=3000)
+    assert len(tight.encode()) <= 3000
+    assert "2,000 configs: 16,000 changed" in tight
+    assert "`config-0`" not in tight
+
+
 @pytest.mark.parametrize(
     ("rules", "commands"),
     [
@@ -198,7 +247,12 @@ def test_a_stranger_stays_in_code(stranger: str) -> None:
     def with_text(text: str) -> str:
         receipts = [{"label": text, "by": text, "at": text, "permission": text, "head_sha": text}]
         rows = [{"id": text, "runner": text}]
-        record = plan(1, reason=text, receipts=receipts, points=rows, reuse={"run-id": text, "by": text})
+        shown = text or "blank"
+        told = changes(1, shown) | {"before": shown, "after": shown}
+        told["configs"][0] |= {"key": shown}
+        told["configs"][0]["differences"][0] |= {"what": shown, "where": shown}
+        reuse = {"run-id": text, "by": text}
+        record = plan(1, reason=text, receipts=receipts, points=rows, reuse=reuse, changes=told)
         return comment_text(record, [finding(text)], [Effect(text, text, text)], url=URL)
 
     assert outside_code(with_text(stranger)) == outside_code(with_text("plain"))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.cli.diff import diff
 from matrix.cli.main import matrix, run
 from matrix.errors import RefusedError
 from matrix.plan.claims import Options
@@ -193,6 +194,21 @@ def test_a_plan_beyond_the_budget_is_refused(lab: Lab, monkeypatch: pytest.Monke
     assert "have somebody with maintain permission set over-budget-approved" in lab.summary
     assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch) == 0
     assert lab.outputs()["decision"] == "run"
+
+
+def test_the_plan_says_which_jobs_change(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = changed(lab)
+    assert lab.plan(request_for(head, base, FAST), monkeypatch) == 0
+    capsys.readouterr()
+    told = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))["changes"]
+    monkeypatch.chdir(lab.folder)
+    assert run(diff, [f"{base}..{head}", "--format", "json"], prog="matrix diff") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown.pop("changes")
+    assert told == shown
+    assert told["same"] is False
 
 
 @pytest.mark.parametrize(
