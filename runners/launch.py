@@ -166,7 +166,13 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
         receipt.step = Step.PREPARED
         raise
     try:
-        submission = srtctl.submit(prepared.folder, prepared.srtctl, prepared.environ, interrupt=run.clock.fileno())
+        submission = srtctl.submit(
+            prepared.folder,
+            prepared.srtctl,
+            prepared.environ,
+            remembered=prepared.options,
+            interrupt=run.clock.fileno(),
+        )
     except RefusedError as refused:
         _close(receipt, folder, Outcome.FAILED.value, refused.findings[0].message)
         raise

@@ -64,6 +64,8 @@ class Prepared:
     resolved: Resolved
     environ: Mapping[str, str]
     srtctl: tuple[str, ...]
+    options: Path
+    """Where it is remembered what this very srtctl can do."""
     receipt: Receipt
     warnings: tuple[Finding, ...] = ()
 
@@ -136,6 +138,7 @@ def prepare(
     base = base_environment(environ, profile.pass_environment)
     tree, applied = patched_tree(series, pin.folder, pin.base, profile.cache)
     packages = srtctl.install(srtctl.packages(tree), profile.python, profile.cache, base, interrupt=interrupt)
+    key = (applied.tree, packages.sha256)
     folder = make_job_folder(profile.jobs, tag)
     try:
         clone(tree, applied, folder.clone)
@@ -153,7 +156,7 @@ def prepare(
             folder,
             python,
             cluster,
-            key=(applied.tree, packages.sha256),
+            key=key,
             cache=profile.cache,
             environ=base,
         )
@@ -211,6 +214,7 @@ def prepare(
         resolved=resolved,
         environ=job,
         srtctl=(str(python), "-m", "srtctl.cli.submit"),
+        options=profile.cache / "options" / "-".join(key),
         receipt=receipt,
         warnings=tuple(warnings),
     )

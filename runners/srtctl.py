@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -65,6 +66,9 @@ case "$1" in
 esac
 """
 
+_LISTING: Final = (
+    "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+)
 _PROOF: Final = """
 import json, logging, sys
 logging.disable(logging.CRITICAL)
@@ -188,10 +192,7 @@ def _build(
                 fix = "let this host reach a package index once, or install uv, or apt-get install python3-venv"
                 what = " ".join(step[:4])
                 raise _refused(folder, "launch-packages", f"{what} ... failed: {_last(done)}.", fix)
-        listing = (
-            "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-        )
-        done = process.run([inside, "-c", listing], timeout=_ASK_SECONDS, env=dict(environ))
+        done = process.run([inside, "-c", _LISTING], timeout=_ASK_SECONDS, env=dict(environ))
         write_atomic(building / "packages.json", json.dumps({"packages": json.loads(done.stdout)}))
         building.replace(folder)
     except process.CallError as error:
@@ -249,7 +250,9 @@ def prove(
     Raises:
         RefusedError: it does not take one of them whole.
     """
-    texts = [file.read_text(encoding="utf-8").replace(str(folder.root), "") for file in _files(folder)]
+    texts = [
+        file.read_text(encoding="utf-8").replace(str(folder.root), "") for file in (folder.cluster_file, folder.recipe)
+    ]
     # The tag is another one each time; it is made of letters that no format minds.
     texts = [text.replace(folder.root.name, "") for text in texts]
     known = cache / "proofs" / sha256(json.dumps([*key, *texts]).encode()).hexdigest()
@@ -293,7 +296,12 @@ def features(help_text: str) -> frozenset[str]:
 
 
 def submit(
-    folder: JobFolder, srtctl: tuple[str, ...], environ: Mapping[str, str], *, interrupt: int | None = None
+    folder: JobFolder,
+    srtctl: tuple[str, ...],
+    environ: Mapping[str, str],
+    *,
+    remembered: Path,
+    interrupt: int | None = None,
 ) -> Submission:
     """Let srtctl submit the job.
 
@@ -301,6 +309,7 @@ def submit(
         folder: The job's folder.
         srtctl: How it is started, up to its first argument.
         environ: The whole environment of the job.
+        remembered: Where its options are kept; named after its content.
         interrupt: A descriptor that becomes readable with a signal.
 
     Raises:
@@ -309,11 +318,7 @@ def submit(
         SubmissionError: it did not say which job it submitted.
     """
     env = {**environ, "SRTSLURM_CONFIG": str(folder.cluster_file)}
-    try:
-        done = process.run([*srtctl, "apply", "--help"], timeout=_ASK_SECONDS, env=env, cwd=folder.clone)
-    except process.CallError as error:
-        raise _refused(folder.clone, "launch-srtctl", f"srtctl does not start: {error}.", _DOCTOR) from None
-    known = features(done.stdout)
+    known = _options(folder, srtctl, env, remembered)
     if "--json" not in known:
         message = "this srtctl has no apply --json, so it cannot say which job it submitted."
         raise _refused(folder.clone, "launch-srtctl", message, "pin a version that has it")
@@ -323,6 +328,21 @@ def submit(
     except process.CallError as error:
         raise SubmissionError(str(error)) from None
     return read_submission(done.status, done.stdout, done.stderr)
+
+
+def _options(folder: JobFolder, srtctl: tuple[str, ...], env: Mapping[str, str], remembered: Path) -> frozenset[str]:
+    """Of ``apply``, asked for once for each content of srtctl: that takes as long as a submission."""
+    if remembered.is_file():
+        return frozenset(remembered.read_text(encoding="utf-8").split())
+    try:
+        done = process.run([*srtctl, "apply", "--help"], timeout=_ASK_SECONDS, env=env, cwd=folder.clone)
+    except process.CallError as error:
+        raise _refused(folder.clone, "launch-srtctl", f"srtctl does not start: {error}.", _DOCTOR) from None
+    known = features(done.stdout)
+    with suppress(OSError):  # what cannot be remembered is asked for again
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(remembered, "\n".join(sorted(known)))
+    return known
 
 
 def read_submission(status: int, stdout: str, stderr: str) -> Submission:
@@ -360,10 +380,6 @@ def read_submission(status: int, stdout: str, stderr: str) -> Submission:
         msg = f"{error} {quoted}"
         raise SubmissionError(msg) from None
     return Submission(job=job, output=Path(str(record.get("output_dir", ""))), name=str(record.get("job_name", "")))
-
-
-def _files(folder: JobFolder) -> tuple[Path, Path]:
-    return folder.cluster_file, folder.recipe
 
 
 def _finding(rule: str, message: str, file: Path) -> Finding:

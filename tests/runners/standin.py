@@ -241,13 +241,16 @@ class World:
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def world(folder: Path, variants: dict[str, dict[str, Any]], env: dict[str, str] | None = None) -> World:
+def world(
+    folder: Path, variants: dict[str, dict[str, Any]], env: dict[str, str] | None = None, cache: Path | None = None
+) -> World:
     """Build a checkout whose points are variants of one recipe.
 
     Args:
         folder: An empty folder.
         variants: Name of an override -> what it changes of ``benchmark``; ``conc`` is the concurrency.
         env: The environment to launch in; this process's own by default.
+        cache: What launches share is kept here, for other checkouts too; a folder of its own by default.
     """
     upstream, checkout, local = folder / "upstream", folder / "checkout", folder / "local"
     _upstream(upstream)
@@ -277,6 +280,8 @@ def world(folder: Path, variants: dict[str, dict[str, Any]], env: dict[str, str]
     for name in ("workspace/benchmarks", "models/tiny"):
         (local / name).mkdir(parents=True)
     (local / "workspace" / "benchmarks" / "benchmark_lib.sh").touch()
+    if cache is not None:
+        (local / "cache").symlink_to(cache)
     settings = {
         "LOCAL_ROOT": str(local),
         "LOCAL_PARTITION": "main",
@@ -312,6 +317,8 @@ def _upstream(folder: Path) -> None:
 
 def _git(cwd: Path, *words: str) -> str:
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    # One date, so that every stand-in is the same commit, and what launches share is made once.
+    dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-08-21T00:00:00Z")
+    env = {**os.environ, **dates, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     done = subprocess.run(["git", *who, *words], cwd=cwd, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip()

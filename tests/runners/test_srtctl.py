@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from matrix.errors import RefusedError
 from runners.job import JobId
-from runners.srtctl import SubmissionError, features, python_version, read_submission
+from runners.srtctl import SubmissionError, features, python_version, read_submission, submit
+from runners.workspace import JobFolder
 
 GOOD = {
     "status": "submitted", "slurm_job_id": "41", "job_name": "n", "output_dir": "/o/41",
@@ -63,6 +65,23 @@ def test_a_refusal_of_srtctl_is_a_refusal() -> None:
 def test_options_are_read_off_the_help() -> None:
     text = "usage: srtctl apply [-h] -f CONFIG [-y]\n  -y, --yes  Skip\n  --no-preflight  not-an--option\n"
     assert features(text) == {"--yes", "--no-preflight"}
+
+
+def test_options_are_asked_for_once_and_without_json_nothing_is_submitted(tmp_path: Path) -> None:
+    folder = JobFolder(root=tmp_path)
+    folder.clone.mkdir()
+    program = tmp_path / "srtctl"
+    program.write_text(f"#!/bin/sh\necho \"$*\" >> {tmp_path}/calls\necho 'usage: srtctl apply --file X'\n")
+    program.chmod(0o755)
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="no apply --json"):
+            submit(folder, (str(program),), dict(os.environ), remembered=tmp_path / "options" / "content")
+    assert (tmp_path / "calls").read_text().splitlines() == ["apply --help"]
+    (tmp_path / "options" / "content").write_text("--file --json --yes")
+    with pytest.raises(SubmissionError):
+        submit(folder, (str(program),), dict(os.environ), remembered=tmp_path / "options" / "content")
+    asked = (tmp_path / "calls").read_text().splitlines()
+    assert asked[1:] == [f"apply -f {folder.recipe} --json --yes"]
 
 
 def test_a_python_says_its_version(tmp_path: Path) -> None:

@@ -41,11 +41,17 @@ def cluster(slurm_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator
     slurm_cluster.reset()
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where launches keep what they share."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def make(tmp_path: Path, cluster: Cluster) -> Callable[..., World]:
+def make(tmp_path: Path, cluster: Cluster, shared_cache: Path) -> Callable[..., World]:
     """A checkout whose points do what a test wants, to be launched on the cluster."""
 
     def build(**variants: dict[str, Any]) -> World:
-        return world(tmp_path, variants, cluster.env)
+        return world(tmp_path, variants, cluster.env, shared_cache)
 
     return build

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def make(tmp_path: Path, cluster: Cluster) -> Callable[..., World]:
+def make(tmp_path: Path, cluster: Cluster, shared_cache: Path) -> Callable[..., World]:
     def build(*, evals: bool = False, **variants: dict[str, Any]) -> World:
-        made = world(tmp_path, variants, cluster.env)
+        made = world(tmp_path, variants, cluster.env, shared_cache)
         done = subprocess.run(
             [sys.executable, "-m", "matrix", "expand", "--format", "json", *(["--all-evals"] if evals else [])],
             cwd=made.checkout, env=made.env, capture_output=True, text=True, check=True,
