@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matrix.points.request import Filters
     from matrix.points.select import Selector
 
-__all__ = ["absence_of", "eval_cause", "lower_words", "trimmed_by", "undeclared"]
+__all__ = ["absence_of", "eval_cause", "lower_words", "undeclared"]
 
 
 def absence_of(name: str, space: Space, evals: Document | None = None) -> Absence:
@@ -47,13 +47,11 @@ def absence_of(name: str, space: Space, evals: Document | None = None) -> Absenc
 
 def _verdicts(point: Point, space: Space) -> Iterator[Cause]:
     request, seen = space.request, False
-    left: Point | None = point
     for selector in space.expansion.selectors:
-        verdict = selector(left or point)
-        if verdict.point is None or verdict.point.concs != (left or point).concs:
+        verdict = selector(point)
+        if verdict.point is None or verdict.point.concs != point.concs:
             seen = True
             yield Cause(selector.rule, verdict.reason, None, (_widened(selector, point, request.filters),))
-        left = verdict.point
     for option, reason in _modes(point, space):
         seen = True
         yield Cause(option, reason, None, (Edit(Action.OPTION, old=option),))
@@ -65,12 +63,14 @@ def _verdicts(point: Point, space: Space) -> Iterator[Cause]:
     if seen:
         return
     option = "--smoke" if request.smoke else "--trim-conc"
-    if (request.trim or request.smoke) and (lower := trimmed_by(point, space.selected.values())) is not None:
+    if (request.trim or request.smoke) and (lower := space.lowest.of(point)) is not None:
         yield Cause(option, lower_words(lower), place_of(lower.deployment), (Edit(Action.OPTION, old=option),))
         return
-    others = [other for other in space.selected.values() if other.eval_only and _alike(other, point)]
-    rule = " and ".join(dict.fromkeys(one.rule for one in space.expansion.selectors))
-    yield Cause("evals", f"{_picks(others)}, as {rule} leaves them", None, (Edit(Action.OPTION, old=rule),))
+    # What is left of a ladder has another median.
+    scenario = point.deployment.scenario
+    others = [one for one in space.selected.values() if one.eval_only and one.deployment.scenario is scenario]
+    whole = (Edit(Action.OPTION, new="--all-evals"),) if point.id in space.all_evals else ()
+    yield Cause("evals", f"of what these options leave {_picks(others)}", None, whole)
 
 
 def _modes(point: Point, space: Space) -> Iterator[tuple[str, str]]:
@@ -113,13 +113,6 @@ def _widened(selector: Selector, point: Point, filters: Filters) -> Edit:
     return Edit(Action.OPTION, old=f"{rule} {value}", new=f"{rule} {mine}")
 
 
-def trimmed_by(point: Point, kept: Iterable[Point]) -> Point | None:
-    """The point of the same family that a trim kept instead."""
-    family = point.deployment.family
-    alike = (one for one in kept if one.eval_only == point.eval_only and one.deployment.family == family)
-    return min(alike, key=lambda one: min(one.concs), default=None)
-
-
 def lower_words(lower: Point) -> str:
     """Why a trim removes a point, once it is known which one it kept."""
     return f"its family has a lower concurrency, {min(lower.concs)}, and a trim keeps the lowest alone"
@@ -141,8 +134,7 @@ def eval_cause(name: str, point: Point, space: Space, evals: Document | None = N
     if max(point.concs) < policy.minimum_concurrency and (deployment.multinode or not deployment.agentic):
         place = evals.of_value(evals.root, "minimum-concurrency") if evals is not None else None
         return Cause("evals", f"it is below minimum-concurrency {policy.minimum_concurrency}", place, whole)
-    others = [one for one in space.whole.values() if one.eval_only and _alike(one, point)]
-    return Cause("evals", _picks(others), None, whole)
+    return Cause("evals", _picks(space.picks.get(id(deployment.scenario), [])), None, whole)
 
 
 def _sequence(point: Point, policy: EvalPolicy, evals: Document | None) -> tuple[Span | None, tuple[Edit, ...]]:
@@ -166,12 +158,6 @@ def _names(point: Point, space: Space) -> str:
     found = [name for name, one in space.all_evals.items() if one.deployment.stem == point.deployment.stem
              and one.deployment.tail == point.deployment.tail]  # fmt: skip
     return f"it has {' and '.join(found)}" if found else "it has none"
-
-
-def _alike(one: Point, other: Point) -> bool:
-    """Whether two points may have been compared with each other when accuracy runs were picked."""
-    left, right = one.deployment, other.deployment
-    return left.config.key == right.config.key and left.scenario.node is right.scenario.node
 
 
 def _picks(others: list[Point]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from matrix.answers.absence import eval_cause, lower_words, trimmed_by, undeclared
+from matrix.answers.absence import eval_cause, lower_words, undeclared
 from matrix.answers.edit import Action, Edit
 from matrix.answers.presence import declared_at
 from matrix.answers.reshape import place_of, remove_point
+from matrix.answers.space import Lowest
 from matrix.answers.verdicts import Absence, Cause, Fact, Presence
 from matrix.changelog.keys import named_by
 from matrix.findings import Span, errors_of
@@ -18,22 +21,22 @@ from matrix.points.parts import parts_of
 from matrix.points.provenance import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from matrix.answers.space import Space
     from matrix.changelog.entries import Entry
-    from matrix.config.model import Config
     from matrix.config.source import Document
     from matrix.findings import Finding
     from matrix.plan.claims import Claim, Options
     from matrix.plan.labels import Mode, Registry
-    from matrix.plan.plan import Plan
+    from matrix.plan.plan import LeftOut, Plan
     from matrix.points.point import Point
 
 __all__ = ["Change", "absent_from_change", "present_in_change"]
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Change:
     """A change that was planned.
 
     ``log`` are the bytes of the head's changelog, ``log_name`` its name. ``head`` and ``base`` are all points of both
@@ -52,10 +55,39 @@ class Change(NamedTuple):
     mode: Mode | None = None
     evals: Document | None = None
 
+    @cached_property
+    def points(self) -> dict[str, Point]:
+        """What is planned, by id; nothing where the change is refused."""
+        return {} if errors_of(self.findings) else {point.id: point for point in self.plan.points}
+
+    @cached_property
+    def lowest(self) -> Lowest:
+        """Of what is planned the lowest of each family."""
+        return Lowest(self.plan.points)
+
+    @cached_property
+    def left_out(self) -> dict[tuple[str, str, bool], list[tuple[frozenset[int], LeftOut]]]:
+        """What was left out, by an id without its concurrencies and whether it is an accuracy run."""
+        found: dict[tuple[str, str, bool], list[tuple[frozenset[int], LeftOut]]] = {}
+        for one in self.plan.left_out:
+            if (parts := parts_of(one.what)) is not None:
+                key = (parts.stem, parts.tail, bool(parts.run))
+                found.setdefault(key, []).append((frozenset(parts.concs), one))
+        return found
+
+    @cached_property
+    def claims(self) -> dict[str, list[Claim]]:
+        """What the entries claim, by config key."""
+        found: dict[str, list[Claim]] = {}
+        for claim in claims(self.entries, self.head.workspace.configs, self.options):
+            for config in claim.configs:
+                found.setdefault(config.key, []).append(claim)
+        return found
+
 
 def present_in_change(name: str, change: Change) -> Presence | None:
     """The point with an id in the plan; None where it is not in it."""
-    point = next((one for one in change.plan.points if one.id == name), None)
+    point = change.points.get(name)
     if point is None:
         return None
     space = change.head
@@ -64,7 +96,7 @@ def present_in_change(name: str, change: Change) -> Presence | None:
         point.row(),
         point,
         sources(point, space.workspace.facts.fleet),
-        tuple(declared_at(point, space.deployments())),
+        tuple(declared_at(point)),
         tuple(_kept(point, change)),
         (),
         remove_point(point, 2),
@@ -74,7 +106,7 @@ def present_in_change(name: str, change: Change) -> Presence | None:
 def _kept(point: Point, change: Change) -> Iterator[Fact]:
     kind = point.deployment.scenario.kind
     run = EvalMode.NONE if not point.eval_only else None
-    for claim in _claims(point.deployment.config, change):
+    for claim in change.claims.get(point.deployment.config.key, ()):
         mine = claim.granted and kind in claim.kinds and (claim.evals is run or (run is None and claim.evals))
         if mine and (claim.evals is EvalMode.NONE) == (not point.eval_only):
             entry = claim.entry
@@ -136,7 +168,7 @@ def _unclaimed(point: Point, change: Change) -> Cause | None:
     kind = point.deployment.scenario.kind
     mine = [
         claim
-        for claim in _claims(point.deployment.config, change)
+        for claim in change.claims.get(point.deployment.config.key, ())
         if kind in claim.kinds and (claim.evals is EvalMode.NONE) != point.eval_only
     ]
     if not mine or any(claim.granted for claim in mine):
@@ -151,15 +183,13 @@ def _unclaimed(point: Point, change: Change) -> Cause | None:
 
 def _left_out(point: Point, change: Change, entry: Entry) -> Cause:
     """What the planner wrote down, or the eval policy."""
-    conc = set(point.concs)
-    for one in change.plan.left_out:
-        parts = parts_of(one.what)
-        same = parts is not None and (parts.stem, parts.tail) == (point.deployment.stem, point.deployment.tail)
-        if not same or parts is None or bool(parts.run) != point.eval_only or not conc & set(parts.concs):
+    deployment = point.deployment
+    for concs, one in change.left_out.get((deployment.stem, deployment.tail, point.eval_only), ()):
+        if not concs & set(point.concs):
             continue
         match one.rule:
             case "trim-conc":
-                lower = trimmed_by(point, change.plan.points)
+                lower = change.lowest.of(point)
                 label = change.mode.label if change.mode is not None else ""
                 reason = f"{f'{label}: ' if label else ''}{lower_words(lower) if lower else one.reason}"
                 edit = Edit(Action.LABEL, old=label, new=_whole(change))
@@ -178,15 +208,6 @@ def _left_out(point: Point, change: Change, entry: Entry) -> Cause:
         line = Edit(Action.ADD, Span(change.log_name, _last_line(entry, change)), "", "  all-evals: true\n", note)
         cause = cause._replace(edits=(*((Edit(Action.LABEL, new=label),) if label else ()), line))
     return cause
-
-
-def _claims(config: Config, change: Change) -> Sequence[Claim]:
-    """What the entries claim of a config."""
-    return [
-        claim
-        for claim in claims(change.entries, change.head.workspace.configs, change.options)
-        if any(one.key == config.key for one in claim.configs)
-    ]
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------

@@ -49,6 +49,10 @@ class OfSpace:
         """Every point, selected or not."""
         return self.space.whole
 
+    def holds(self, name: str) -> bool:
+        """Whether an id is selected."""
+        return name in self.space.selected
+
     def answer(self, name: str) -> Presence | Absence:
         """Whether and why an id is selected."""
         point = self.space.selected.get(name)
@@ -70,7 +74,11 @@ class OfChange:
 
     def ids(self) -> Iterable[str]:
         """Every point of the plan, and of the head's search space."""
-        return dict.fromkeys((*(point.id for point in self.change.plan.points), *self.change.head.whole))
+        return dict.fromkeys((*self.change.points, *self.change.head.whole))
+
+    def holds(self, name: str) -> bool:
+        """Whether an id is planned."""
+        return self.unlabeled is None and name in self.change.points
 
     def answer(self, name: str) -> Presence | Absence:
         """Whether and why an id is planned."""
@@ -93,6 +101,10 @@ class OfPlan:
         """Every point of the plan, what it left out, and the search space where that is known."""
         left = (one["what"] for one in self.written.record.get("left-out", ()) if parts_of(one["what"]))
         return dict.fromkeys((*self.written.rows, *left, *(self.change.ids() if self.change is not None else ())))
+
+    def holds(self, name: str) -> bool:
+        """Whether the plan runs an id."""
+        return name in self.written.rows
 
     def answer(self, name: str) -> Presence | Absence:
         """Whether and why the plan runs an id."""

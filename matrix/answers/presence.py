@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matrix.answers.absence import lower_words, trimmed_by
+from matrix.answers.absence import lower_words
 from matrix.answers.reshape import place_of, remove_point
+from matrix.answers.space import Lowest
 from matrix.answers.verdicts import Fact, Presence
 from matrix.changelog.keys import pattern_matches
 from matrix.points.evals import EvalMode, trim
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
     from matrix.answers.space import Space
     from matrix.changelog.entries import Log
+    from matrix.findings import Finding
     from matrix.plan.labels import Registry
-    from matrix.points.point import Deployment, Point
+    from matrix.points.point import Point
 
 __all__ = ["declared_at", "labels_on", "named_in", "presence_of"]
 
@@ -25,7 +27,7 @@ __all__ = ["declared_at", "labels_on", "named_in", "presence_of"]
 def presence_of(point: Point, space: Space, log: Log | None = None, registry: Registry | None = None) -> Presence:
     """A selected point of a search space. ``log`` is its changelog, ``registry`` its labels, where it has them."""
     declared = (
-        *declared_at(point, space.deployments(), space.request.step),
+        *declared_at(point, space.findings),
         *(_swept(point, log) if log is not None else ()),
     )
     return Presence(
@@ -40,18 +42,17 @@ def presence_of(point: Point, space: Space, log: Log | None = None, registry: Re
     )
 
 
-def declared_at(point: Point, deployments: Iterable[Deployment], step: int = 2) -> Iterator[Fact]:
-    """Config and entry of a point, and what else declares it."""
+def declared_at(point: Point, findings: Iterable[Finding] = ()) -> Iterator[Fact]:
+    """Config and entry of a point, and what else declares it, as the findings of its expansion tell."""
     deployment = point.deployment
     config, scenario = deployment.config, deployment.scenario
     yield Fact("config", config.key, config.document.span(config.mark))
     number = next(i for i, entry in enumerate(scenario.entries, 1) if entry is deployment.entry)
     of = f"entry {number} of {len(scenario.entries)}, {deployment.frame.scenario_name}"
     yield Fact("entry", of, place_of(deployment))
-    for other in deployments:
-        alike = (other.stem, other.tail, other.node_end) == (deployment.stem, deployment.tail, deployment.node_end)
-        if alike and other.entry is not deployment.entry and set(other.entry.ladder(step)) & set(point.concs):
-            yield Fact("duplicate", "declared again; one job runs", place_of(other))
+    for finding in findings:
+        if finding.rule == "point-duplicate" and finding.message.startswith(f"{point.id} "):
+            yield Fact("duplicate", "declared again, and one job runs", finding.span)
 
 
 def named_in(key: str, kind: str, log: Log) -> Iterator[Fact]:
@@ -100,7 +101,7 @@ def labels_on(point: Point, space: Space, registry: Registry) -> Iterator[Fact]:
             family = point.deployment.family
             trimmed = list(trim([one for one in throughput if one.deployment.family == family]))
         kept = {one.id for one in trimmed}
-        lower = trimmed_by(point, trimmed)
+        lower = Lowest(trimmed).of(point)
         if point.id in kept:
             yield Fact(label.name, "runs it: it has the lowest concurrency of its family")
         elif lower is not None and lower.deployment is point.deployment and len(point.concs) > 1:

@@ -17,7 +17,22 @@ if TYPE_CHECKING:
     from matrix.points.point import Deployment, Point
     from matrix.workspace import Workspace
 
-__all__ = ["Space"]
+__all__ = ["Lowest", "Space"]
+
+
+class Lowest:
+    """Of each family of some points the one with the lowest concurrency; accuracy runs apart."""
+
+    def __init__(self, points: Iterable[Point]) -> None:
+        self._found: dict[tuple[bool, str], Point] = {}
+        for point in points:
+            key = (point.eval_only, point.deployment.family)
+            if key not in self._found or min(point.concs) < min(self._found[key].concs):
+                self._found[key] = point
+
+    def of(self, point: Point) -> Point | None:
+        """The lowest of a point's family."""
+        return self._found.get((point.eval_only, point.deployment.family))
 
 
 class Space:
@@ -56,6 +71,20 @@ class Space:
 
         ids = self.request.ids
         return not ids or any(matches(pattern, name) for pattern in ids)
+
+    @cached_property
+    def lowest(self) -> Lowest:
+        """Of what is selected the lowest of each family."""
+        return Lowest(self.selected.values())
+
+    @cached_property
+    def picks(self) -> dict[int, list[Point]]:
+        """The accuracy runs that the policy picks of the whole, by scenario (its ``id()``)."""
+        found: dict[int, list[Point]] = {}
+        for point in self.whole.values():
+            if point.eval_only:
+                found.setdefault(id(point.deployment.scenario), []).append(point)
+        return found
 
     @cached_property
     def all_evals(self) -> dict[str, Point]:

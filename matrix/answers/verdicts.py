@@ -80,6 +80,9 @@ class Ground(Protocol):
     def ids(self) -> Iterable[str]:
         """Every id that a pattern can mean: of points that are in it, and of those that could be."""
 
+    def holds(self, name: str) -> bool:
+        """Whether an id is in it."""
+
     def answer(self, name: str) -> Presence | Absence:
         """The answer for one id."""
 

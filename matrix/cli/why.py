@@ -60,7 +60,7 @@ def why(*, name: str, style: str, **options: Any) -> int:
     --worktree or --label the plan of a change, as matrix plan makes it; with --plan a plan file. A point that is not
     there gets the answer of why-not.
 
-    Exit status: 0 answered; 1 no point has ever had this id.
+    Exit status: 0 answered; 1 there is no such point.
     """
     if _is_pattern(name):
         message = f"why takes one id, and {name} is a pattern; why-not takes patterns."
@@ -77,7 +77,7 @@ def why_not(*, name: str, style: str, **options: Any) -> int:
     Asked is what matrix why asks. * and ? make a pattern: every point that matches is answered for, those of one cause
     together. Of an id that the search space never makes the nearest are named, and what would make it.
 
-    Exit status: 0 answered; 1 no point has ever had this id; 3 no point matches the pattern.
+    Exit status: 0 answered; 1 there is no such point; 3 no point matches the pattern.
     """
     return _answer_all(name, style, options) if _is_pattern(name) else _answer(name, style, options, whole=False)
 
@@ -100,12 +100,13 @@ def _answer_all(pattern: str, style: str, options: dict[str, Any]) -> int:
     from matrix.points.select import matches
 
     with _ground(options, None) as ground:
-        answers = [ground.answer(name) for name in ground.ids() if matches(pattern, name)]
+        names = [name for name in ground.ids() if matches(pattern, name)]
+        answers = [ground.answer(name) for name in names if not ground.holds(name)]
         absent = [one for one in answers if isinstance(one, Absence)]
-    if not answers:
+    if not names:
         click.echo(f"matrix: no point matches {pattern}.", err=True)
         return 3
-    present, where = len(answers) - len(absent), ground.where
+    present, where = len(names) - len(absent), ground.where
     if style == "json":
         from json import dumps
 
@@ -118,7 +119,7 @@ def _answer_all(pattern: str, style: str, options: dict[str, Any]) -> int:
 
     _echo(absences_text(absent, where, terminal_width()))
     verb = "is" if present == 1 else "are"
-    click.echo(f"{present} of {len(answers)} matching points {verb} in {where}")
+    click.echo(f"{present} of {len(names)} matching points {verb} in {where}")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -171,6 +172,48 @@ def test_a_refused_change_runs_nothing_and_says_each_fault(scratch: Repository) 
         "perf-changelog.yaml"
     ]
     assert any("changelog-uncovered" in cause["reason"] for cause in causes)
+
+
+def test_a_change_whose_plan_was_made_and_refused_runs_nothing(scratch: Repository) -> None:
+    commit(scratch, LONGER.replace("runner: cluster:mi355x-a", "runner: cluster:mi355x-z", 1), added(of("alpha")))
+    assert cli("plan", "--base-ref", "main").status == 1
+    record = ask(C16, "--base-ref", "main")
+    assert {cause["rule"] for cause in record["causes"]} == {"refused"}
+    assert any("runner-unknown" in cause["reason"] for cause in record["causes"])
+    assert "0 of 9 matching points are in the plan of main..HEAD" in cli("why-not", "a*", "--base-ref", "main").out
+
+
+def test_a_pattern_is_answered_by_cause(scratch: Repository) -> None:
+    commit(scratch, NEW, added(of("alpha", no_evals="true"), of("beta")))
+    outcome = cli("why-not", "*", "--base-ref", "main", "--label", TRIMMED)
+    assert outcome.status == 0
+    assert outcome.out.count("not in the plan of main..HEAD") == outcome.out.count("to have it") == 4
+    assert outcome.out.splitlines()[-1] == "5 of 20 matching points are in the plan of main..HEAD"
+    record = json.loads(cli("why-not", "alpha*", "--base-ref", "main", "--label", TRIMMED, "--format", "json").out)
+    assert (record["version"], record["present"], len(record["absent"])) == (1, 2, 7)
+    nothing = cli("why-not", "gamma*", "--base-ref", "main")
+    assert (nothing.status, nothing.out, nothing.err) == (3, "", "matrix: no point matches gamma*.\n")
+
+
+def test_each_shipped_entry_is_asked_for_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository(tmp_path / "shipped")
+    shutil.copytree(ROOT / "configs", repository.folder / "configs")
+    monkeypatch.chdir(repository.folder)
+    shipped = (ROOT / "perf-changelog.yaml").read_text(encoding="utf-8")
+    head, first, *rest = re.split(r"^(?=- config-keys:)", shipped, flags=re.MULTILINE)
+    repository.commit(f"{head}{first}".encode())
+    entries = [re.sub(r"pr-link: .*", "pr-link: XXX", entry) for entry in rest]
+    words = ("--worktree", "--base-ref", "main", "--format", "json")
+    ids = cli("expand", "--format", "ids").out.split()
+    for number, entry in enumerate(entries):
+        key = entry.splitlines()[1].removeprefix("    - ")
+        wanted = next(name for name in ids if name.startswith(f"{key}--"))
+        repository.write("".join([head, first, *entries[:number], *entries[number + 1 :]]).encode())
+        (cause,) = json.loads(cli("why-not", wanted, *words).out)["causes"]
+        assert (cause["rule"], cause["reason"]) == ("changelog", f"no new entry names {key}")
+        apply(edit_of(cause["edits"][0]), repository.folder)
+        assert json.loads(cli("why", wanted, *words).out)["answer"] == "present", wanted
+    assert len(entries) == 9
 
 
 def test_places_are_those_of_the_repository(scratch: Repository) -> None:

@@ -231,6 +231,59 @@ def test_the_first_verdict_comes_first(tmp_path: Path, monkeypatch: pytest.Monke
     assert [cause["rule"] for cause in causes] == ["--framework", "--min-conc", "--evals-only"]
 
 
+def test_what_kept_a_point_is_told_of_each_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository(tmp_path / "r", SMALL, CLUSTERS))
+    words = ("--framework", "sglang", "--seq-lens", "8k1k", "--min-conc", "4", "--trim-conc", "--format", "json")
+    record = json.loads(cli("why", "alpha--agentic--tp8--c4", *words).out)
+    assert {fact["rule"]: fact["text"] for fact in record["kept"]} == {
+        "--framework": "keeps it",
+        "--seq-lens": "does not look at points of its kind",
+        "--min-conc": "keeps it",
+        "evals": "picked: its accuracy is measured by …--eval",
+        "--trim-conc": "it has the lowest concurrency of its family",
+    }
+
+
+def test_a_filter_that_moves_the_picks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository(tmp_path / "r", SMALL.replace("[4, 16, 64]", "[16, 32, 64, 128]"), CLUSTERS))
+    words = ["--min-conc", "64"]
+    record = json.loads(cli("why-not", f"{TOP}--eval", *words, "--format", "json").out)
+    (cause,) = record["causes"]
+    assert (cause["rule"], "of what these options leave" in cause["reason"]) == ("evals", True)
+    words = rewritten(words, edit_of(cause["edits"][0]))
+    assert json.loads(cli("why", f"{TOP}--eval", *words, "--format", "json").out)["answer"] == "present"
+
+
+def test_a_second_declaration_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = SMALL.replace("{tp: 8, ep: 8, conc-list: [4, 16, 64]}", "{tp: 8, ep: 8, conc-list: [4, 16, 64]}, " * 2)
+    monkeypatch.chdir(repository(tmp_path / "r", twice.replace("}, ]", "}]"), CLUSTERS))
+    facts = json.loads(cli("why", FIXED, "--format", "json").out)["declared"]
+    first, second = (next(fact["place"] for fact in facts if fact["rule"] == rule) for rule in ("entry", "duplicate"))
+    assert first.split(":")[:2] == second.split(":")[:2]
+    assert int(first.split(":")[2]) + len("{tp: 8, ep: 8, conc-list: [4, 16, 64]}, ") == int(second.split(":")[2])
+
+
+def test_a_point_on_one_node_is_asked_about_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository(tmp_path / "r", SMALL, CLUSTERS))
+    assert cli("why", f"{FIXED}--on-mi355x-b_00").status == 0
+    assert cli("why", f"{FIXED}--on-mi355x-b_07").status == 1
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_every_line_fits_unless_it_is_one_word_or_pasted(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", str(width))
+    key = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark--agentic"
+    there, nowhere = f"{key}--1p-tp8-1d-tp8--c16--override_tp8_c16", f"{key}--1p-tp4-1d-tp8--c16--override_tp8_c16"
+    asked = [("why", there), ("why-not", nowhere), ("why-not", there, "--trim-conc", "--min-conc", "32")]
+    for words in asked:
+        pasted = False
+        for line in cli(*words).out.partition("\nimage ")[0].splitlines():
+            pasted = line.startswith(" " * 10 + "- ") or (pasted and line.startswith(" " * 12 + line.strip()))
+            fits = len(line) <= width or len(line.split()) == 1 or (line.startswith("  ") and len(line.split()) == 2)
+            assert fits or pasted, line
+
+
 # -- ids that nobody declared ------------------------------------------------------------------------------------------
 
 UNKNOWN: Final = {
