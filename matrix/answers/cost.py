@@ -12,6 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from matrix.answers.job import Job, Total, job_of, total_of
+from matrix.answers.place import is_accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +88,7 @@ def history_of(results: Iterable[Result]) -> History:
             continue
         digests.setdefault(result.digest, []).append(result.seconds)
         key = str(result.row.get("config-key") or result.id.split("--", 1)[0])
-        accuracy = bool(result.row["eval-only"]) if "eval-only" in result.row else "--eval" in result.id
+        accuracy = bool(result.row["eval-only"]) if "eval-only" in result.row else is_accuracy(result.id)
         configs.setdefault((key, accuracy), []).append(result.seconds)
     return History(
         {digest: median(seconds) for digest, seconds in digests.items()},
@@ -116,7 +117,7 @@ def _timed(side: Side, name: str, history: History | None, assumed: float | None
         seconds = history.by_digest.get(side.digest(name)) if history.by_digest else None
         if seconds is not None:
             return job._replace(seconds=seconds), Basis.JOB
-        seconds = history.by_config.get((job.config, "--eval" in name))
+        seconds = history.by_config.get((job.config, is_accuracy(name)))
         if seconds is not None:
             return job._replace(seconds=seconds), Basis.CONFIG
     if job.seconds is not None:

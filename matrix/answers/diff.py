@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrix.answers.fields import ABSENT, Field, differing, payload
 from matrix.answers.job import Total, job_of, jobs_of, total_of
-from matrix.answers.place import Place, place_of
+from matrix.answers.place import Place, is_accuracy, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,8 @@ class Change(NamedTuple):
 class Diff(NamedTuple):
     """The changes between two sides, in the order of the newer one; what is gone comes last.
 
-    ``old`` and ``new``: what all their points add up to; ``sizes``: how many points each config had and has.
+    ``old`` and ``new``: what all their points add up to; ``sizes``: how many points each config had and has, by its key
+    and whether they are accuracy runs.
     """
 
     before: str
@@ -59,7 +60,7 @@ class Diff(NamedTuple):
     changes: tuple[Change, ...]
     old: Total
     new: Total
-    sizes: tuple[Mapping[str, int], Mapping[str, int]]
+    sizes: tuple[Mapping[tuple[str, bool], int], Mapping[tuple[str, bool], int]]
 
     def count(self, kind: Kind) -> int:
         """How many points that became of."""
@@ -75,11 +76,12 @@ class Group(NamedTuple):
 
 
 class ConfigDiff(NamedTuple):
-    """What changed of a config. ``before`` and ``points``: how many it had and has."""
+    """What changed of a config. ``before`` and ``points``: how many it had and has; ``accuracy``: of those it has."""
 
     key: str
     before: int
     points: int
+    accuracy: int
     changes: tuple[Change, ...]
     groups: tuple[Group, ...]
 
@@ -110,8 +112,8 @@ def difference(before: Side, after: Side, unchanged: Collection[str] = ()) -> Di
     order = {name: number for number, name in enumerate(dict.fromkeys((*after.ids, *before.ids)))}
     changes.sort(key=lambda change: order[change.id])
     old, new = jobs_of(before), jobs_of(after)
-    sizes = Counter(job.config for job in old), Counter(job.config for job in new)
-    return Diff(before.name, after.name, tuple(changes), total_of(old), total_of(new), sizes)
+    had, has = (Counter((job.config, is_accuracy(job.id)) for job in jobs) for jobs in (old, new))
+    return Diff(before.name, after.name, tuple(changes), total_of(old), total_of(new), (had, has))
 
 
 def by_config(diff: Diff) -> tuple[ConfigDiff, ...]:
@@ -121,7 +123,14 @@ def by_config(diff: Diff) -> tuple[ConfigDiff, ...]:
         found.setdefault(change.config, []).append(change)
     old, new = diff.sizes
     return tuple(
-        ConfigDiff(key, old.get(key, 0), new.get(key, 0), tuple(changes), _groups(changes))
+        ConfigDiff(
+            key,
+            old.get((key, False), 0) + old.get((key, True), 0),
+            new.get((key, False), 0) + new.get((key, True), 0),
+            new.get((key, True), 0),
+            tuple(changes),
+            _groups(changes),
+        )
         for key, changes in found.items()
     )
 

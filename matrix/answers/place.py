@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "is_accuracy", "place_of"]
 
 
 class Place(NamedTuple):
@@ -16,6 +16,11 @@ class Place(NamedTuple):
     variant: str = ""
     accuracy: str = ""
     node: str = ""
+
+
+def is_accuracy(name: str) -> bool:
+    """Whether the point with an id is an accuracy run. No config key, and no selector of a recipe, has ``--``."""
+    return any(part == "eval" or part.startswith("eval-") for part in name.split("--")[1:])
 
 
 def place_of(name: str, config: str) -> Place:

@@ -359,7 +359,7 @@ class History:
     def _ended(self, errors: IO[bytes] | None) -> RefusedError:
         said = errors.read().decode("utf-8", "replace").strip() if errors is not None else ""
         if "not a git repository" in said:
-            fix = "run it inside the repository, or compare two files with --base-file and --head-file"
+            fix = "run it inside the repository, or name files instead of commits, as --base-file and --head-file do"
             return _refuse(f"{self.folder} is not in a git repository.", "git-repository", fix)
         last = said.splitlines()[0] if said else "it ended without a word"
         return _refuse(f"git cannot read this repository: {last}.", "git-failed", "see what `git status` says")

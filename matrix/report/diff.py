@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.answers.diff import Kind, by_config
 from matrix.answers.fields import ABSENT
-from matrix.answers.place import place_of
+from matrix.answers.place import is_accuracy, place_of
 from matrix.report.comment import code
 
 if TYPE_CHECKING:
@@ -244,10 +244,8 @@ def _where(group: Group, config: ConfigDiff, *, full: bool) -> str:
     """The points of a group, compactly: all of them, or their places with the concurrencies of each."""
     changes = group.changes
     count = _counted(len(changes), "point")
-    stay = config.points - sum(change.kind is Kind.ADDED for change in config.changes)
-    most = {Kind.REMOVED: config.before, Kind.CHANGED: stay}.get(group.kind, config.points)
-    if len(changes) == most > 1:
-        return f"all {count}{' that stay' if group.kind is Kind.CHANGED and stay < config.points else ''}"
+    if (everything := _everything(group, config)) is not None:
+        return everything
     if full:
         return count
     homes: dict[tuple[str, ...], list[str]] = {}
@@ -264,6 +262,27 @@ def _where(group: Group, config: ConfigDiff, *, full: bool) -> str:
     if len(shown) < len(listed):
         shown.append(f"… {len(listed) - len(shown):,} more places")
     return ", ".join(shown) if len(changes) == 1 else f"{count}: {'; '.join(shown)}"
+
+
+def _everything(group: Group, config: ConfigDiff) -> str | None:
+    """The points of a group by what they are all of: its config, the throughput points or the accuracy runs of it."""
+    number = len(group.changes)
+    if group.kind is not Kind.CHANGED:
+        most = config.before if group.kind is Kind.REMOVED else config.points
+        return f"all {_counted(number, 'point')}" if number == most > 1 else None
+    kinds = {is_accuracy(change.id) for change in group.changes}
+    added = [is_accuracy(change.id) for change in config.changes if change.kind is Kind.ADDED]
+    stay = {True: config.accuracy - added.count(True)}
+    stay[False] = config.points - config.accuracy - added.count(False)
+    if number == stay[True] + stay[False] > 1:
+        noun, come = "point", len(added)
+    elif kinds == {True} and number == stay[True] > 1:
+        noun, come = "accuracy run", added.count(True)
+    elif kinds == {False} and number == stay[False] > 1:
+        noun, come = "throughput point", added.count(False)
+    else:
+        return None
+    return f"all {_counted(number, noun)}{' that stay' if come else ''}"
 
 
 def _values(field: Field, *, full: bool) -> tuple[str, str]:

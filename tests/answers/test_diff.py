@@ -160,6 +160,25 @@ def test_each_difference_is_told_once_with_the_points_that_have_it(
     ]
 
 
+def test_points_are_told_by_what_they_are_all_of(repository: Repository, diff: Callable[..., Said]) -> None:
+    commit(repository, single("a", "[4, 16, 64]", "[1, 2]"))
+    lay(repository, single("a", "[4, 16, 64]", "[1, 2]", "i:2"))
+    assert diff().lines[2] == "a: 7 changed; image: i:1 -> i:2 (all 7 points)"
+    lay(repository, single("a", "[4, 16, 64]", "[1, 2, 3]", "i:2"))
+    assert "  ~ image: i:1 -> i:2 (all 6 points that stay)" in diff().lines
+    power = single("a", "[4, 16, 64]", "[1, 2]").replace("osl: 1024", "osl: 1024\n        require-power: true")
+    lay(repository, power)
+    where = "(3 points: 8k1k tp8 c4 c16 c64)"
+    assert diff().lines[2] == f"a: 3 changed; require-power: (absent) -> true {where}"
+    commit(repository, single("b", "[4, 16, 64]"))
+    lay(repository, power_of("b"))
+    assert diff().lines[2] == "b: 3 changed; require-power: (absent) -> true (all 3 throughput points)"
+
+
+def power_of(key: str) -> str:
+    return single(key, "[4, 16, 64]").replace("osl: 1024", "osl: 1024\n        require-power: true")
+
+
 def test_a_config_under_another_key(repository: Repository, diff: Callable[..., Said]) -> None:
     lay(repository, A.replace("a:\n  image", "renamed:\n  image", 1))
     said = diff("--exit-code")
