@@ -25,6 +25,9 @@ UPSTREAM: Final = "runners/srt-slurm/upstream/"
 PLANTED: Final = (
     "matrix/schemas/planted.json",
     "matrix/templates/planted/deeper/planted.yml",
+    "matrix/templates/report/planted.css",
+    "matrix/templates/report/planted.html",
+    "matrix/templates/report/planted.js",
     "runners/clusters/planted.yaml",
     "runners/srt-slurm/README.md",
     "runners/srt-slurm/patches/999-planted.patch",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matrix.answers.side import Side
     from matrix.config.fleet import Fleet
 
-__all__ = ["Basis", "ConfigCost", "Estimate", "History", "Pool", "estimate", "history_of"]
+__all__ = ["Basis", "ConfigCost", "Estimate", "History", "Pool", "estimate", "history_of", "timed_job"]
 
 
 class Basis(StrEnum):
@@ -105,13 +105,14 @@ def estimate(side: Side, fleet: Fleet | None, history: History | None = None, as
     jobs: list[Job] = []
     bases = dict.fromkeys(Basis, 0)
     for name in side.ids:
-        job, basis = _timed(side, name, history, assumed)
+        job, basis = timed_job(side, name, history, assumed)
         jobs.append(job)
         bases[basis] += 1
     return Estimate(side.name, total_of(jobs), _pools(jobs, fleet), _configs(jobs), bases)
 
 
-def _timed(side: Side, name: str, history: History | None, assumed: float | None) -> tuple[Job, Basis]:
+def timed_job(side: Side, name: str, history: History | None, assumed: float | None) -> tuple[Job, Basis]:
+    """The job of a point with the best that is known of its length, and where that is from. See `estimate`."""
     job = job_of(side, name)
     if history is not None:
         seconds = history.by_digest.get(side.digest(name)) if history.by_digest else None

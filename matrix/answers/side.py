@@ -139,11 +139,14 @@ def open_sides(
     one: str | None,
     other: str | None,
     named: Named = Named(),  # noqa: B008 - immutable
+    request: Request = _ALL,
     *,
     history: History | None = None,
     folder: str = ".",
 ) -> Iterator[tuple[Side, Side, frozenset[str]]]:
     """Two sides, and the keys of the configs that are made of the same things in both, down to pin and patches.
+
+    ``request`` selects of both, but not of a ``plan.json``.
 
     Raises:
         RefusedError: as `open_side`, with what is wrong on either side.
@@ -160,7 +163,7 @@ def open_sides(
                     side = stack.enter_context(open_side(word))
                 else:
                     name, snapshot = stack.enter_context(open_snapshot(word, named, history=history, folder=folder))
-                    side = points_side(name, snapshot) if snapshot is not None else _nothing(name)
+                    side = points_side(name, snapshot, request) if snapshot is not None else _nothing(name)
             except RefusedError as error:
                 findings += error.findings
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +12,15 @@ import click
 from matrix.cli.options import file_options, terminal_width
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matrix.answers.diff import Diff
     from matrix.answers.side import Side
     from matrix.findings import Finding
     from matrix.plan.snapshot import Named
+    from matrix.points.request import Request
 
-__all__ = ["compared", "diff"]
+__all__ = ["compared", "diff", "opened"]
 
 _HEAD: Final = "HEAD"
 _RANGE: Final = re.compile(r"((?:\.\./)*.*?)(\.{2,3})(?!/)(.*)")
@@ -68,10 +71,18 @@ def diff(
 
 def compared(words: tuple[str, ...], named: Named) -> Diff:
     """The difference of what the words name; tells on stderr what only one side is warned of."""
+    with opened(words, named) as (found, _):
+        return found
+
+
+@contextmanager
+def opened(words: tuple[str, ...], named: Named, request: Request | None = None) -> Iterator[tuple[Diff, Side]]:
+    """The same of the points that a request selects, with the newer side, whose files can be read meanwhile."""
     from matrix.answers.diff import difference
     from matrix.answers.side import is_plan, open_sides
     from matrix.cli.report import tell
     from matrix.plan.history import History
+    from matrix.points.request import Request
 
     one, other, fork = _sides(words)
     with ExitStack() as stack:
@@ -80,9 +91,10 @@ def compared(words: tuple[str, ...], named: Named) -> Diff:
             history = stack.enter_context(History("."))
         if fork and history is not None and one is not None and other is not None:
             one = history.merge_base(history.revision(one), history.revision(other)).commit
-        before, after, unchanged = stack.enter_context(open_sides(one, other, named, history=history))
+        wanted = Request() if request is None else request
+        before, after, unchanged = stack.enter_context(open_sides(one, other, named, wanted, history=history))
         tell(_warnings(before, after))
-        return difference(before, after, unchanged)
+        yield difference(before, after, unchanged), after
 
 
 def _sides(words: tuple[str, ...]) -> tuple[str | None, str | None, bool]:

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "cost": ("matrix.cli.cost:cost", "Say what jobs take."),
     "golden": ("matrix.cli.golden:golden", "Golden acceptance lengths: list, show, lookup, check."),
     "check": ("matrix.cli.check:check", "Hold every row to its recipe."),
+    "report": ("matrix.cli.html:report", "Write the search space as one page."),
     "coverage": ("matrix.cli.coverage:coverage", "Show which points have new results."),
     "changelog": ("matrix.cli.changelog:changelog", "The performance changelog: check, fix, merge."),
     "plan": ("matrix.cli.plan:plan", "Show what a change runs."),

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matrix.config.model import Aggregated, ScenarioKind, SingleNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from matrix.config.fleet import Fleet
     from matrix.config.source import Document, Map, Seq
     from matrix.findings import Span
     from matrix.points.point import Point
+    from matrix.points.row import Frame
 
-__all__ = ["Source", "sources"]
+__all__ = ["Provenance", "Source", "concurrency_source", "sources"]
 
 
 class Source(NamedTuple):
@@ -29,54 +30,78 @@ class Source(NamedTuple):
 
 
 _CONFIG_FIELDS = ("image", "model", "model-prefix", "precision", "framework", "runner")
+_NOTES = {
+    "max-model-len": "isl + osl + 256",
+    "duration": "an agentic run takes an hour",
+    "exp-name": "model-prefix, topology, conc and offloading",
+    **dict.fromkeys(
+        ("run-eval", "eval-framework", "eval-suite", "eval-conc", "eval-all-concs", "eval-only"), "the eval policy"
+    ),
+    "id": "config key, scenario, topology, conc, variant",
+    "name": "for people",
+    "recipe-fingerprint": "sha256 of the row without conc and exp-name",
+    "digest": "sha256 of the row, the resolved recipe, its golden value, patches and pin",
+}
 _SIZES = ("tp", "pp", "dcp-size", "pcp-size", "attn-dp-size", "ep", "dp-attn")
 
 
 def sources(point: Point, fleet: Fleet) -> dict[str, Source]:
     """For every field of the point's row, where it came from; a nested one as ``prefill.tp``."""
-    deployment = point.deployment
-    config, scenario, entry = deployment.config, deployment.scenario, deployment.entry
-    document = config.document
-    found: dict[str, Source] = {name: _line(document, config.node, name) for name in _CONFIG_FIELDS}
-    if deployment.on_node:
-        label = found["runner"].spans
-        found["runner"] = Source((*fleet_span(fleet, config.runner), *label), "a node of the label")
-    found["disagg"] = _line(document, config.node, "disagg")
-    for name in ("isl", "osl", "require-power"):
-        found[name] = _line(document, scenario.node, name)
-    found["spec-decoding"] = _line(document, entry.node, "spec-decoding")
-    found["srt-recipe"] = _line(document, entry.node, "srt-recipe")
-    found["conc"] = _concurrency(point)
-    found |= _topology(point)
-    found["kv-p2p-transfer"] = _line(
-        document, entry.node if "kv-p2p-transfer" in entry.node else config.node, "kv-p2p-transfer"
-    )
-    found["kv-offloading"] = _line(document, entry.node, "kv-offloading")
-    for name, holder in (("router", config.node), ("kv-offload-backend", entry.node)):
-        node: Map | None = entry.node.get(name) or holder.get(name)
-        if node is not None:
-            found |= {f"{name}.{member}": _line(document, node, member) for member in node}
-    found["scenario-type"] = Source((document.span(scenario.node.mark),))
-    found["max-model-len"] = Source((), "isl + osl + 256")
-    found["duration"] = Source((), "an agentic run takes an hour")
-    found["total-cpu-dram-gb"] = _budget(point, fleet)
-    found["node-count"] = _nodes(point, fleet)
-    found["exp-name"] = Source((), "model-prefix, topology, conc and offloading")
-    for name in ("run-eval", "eval-framework", "eval-suite", "eval-conc", "eval-all-concs", "eval-only"):
-        found[name] = Source((), "the eval policy")
-    found["id"] = Source((), "config key, scenario, topology, conc, variant")
-    found["name"] = Source((), "for people")
-    found["config-key"] = Source((document.span(config.mark),))
-    found["recipe"] = _recipe(point)
-    found["recipe-fingerprint"] = Source((), "sha256 of the row without conc and exp-name")
-    found["digest"] = Source((), "sha256 of the row, the resolved recipe, its golden value, patches and pin")
-    named: dict[str, Source] = {}
-    for name, value in point.row().items():
-        if isinstance(value, dict):
-            named |= {f"{name}.{member}": found[f"{name}.{member}"] for member in value}
-        else:
-            named[name] = found[name]
-    return named
+    return Provenance(fleet).sources(point, point.row())
+
+
+class Provenance:
+    """The sources of many points: what the points of one scenario have in common is looked up once."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._shared: dict[int, tuple[Frame, dict[str, Source]]] = {}
+
+    def sources(self, point: Point, row: Mapping[str, Any]) -> dict[str, Source]:
+        """For every field of a point's row, where it came from; a nested one as ``prefill.tp``."""
+        deployment, fleet = point.deployment, self.fleet
+        config, entry = deployment.config, deployment.entry
+        document = config.document
+        found = self._of_frame(deployment.frame) | _topology(point)
+        for name in ("spec-decoding", "srt-recipe", "kv-offloading"):
+            found[name] = _line(document, entry.node, name)
+        found["conc"] = concurrency_source(point)
+        found["kv-p2p-transfer"] = _line(
+            document, entry.node if "kv-p2p-transfer" in entry.node else config.node, "kv-p2p-transfer"
+        )
+        for name, holder in (("router", config.node), ("kv-offload-backend", entry.node)):
+            node: Map | None = entry.node.get(name) or holder.get(name)
+            if node is not None:
+                found |= {f"{name}.{member}": _line(document, node, member) for member in node}
+        found["total-cpu-dram-gb"] = _budget(point, fleet)
+        found["node-count"] = _nodes(point, fleet)
+        found["recipe"] = _recipe(point)
+        named: dict[str, Source] = {}
+        for name, value in row.items():
+            if isinstance(value, dict):
+                named |= {f"{name}.{member}": found[f"{name}.{member}"] for member in value}
+            else:
+                named[name] = found[name]
+        return named
+
+    def _of_frame(self, frame: Frame) -> dict[str, Source]:
+        """What the config, its scenario and the formulas say; the frame is kept, so that its id stays its own."""
+        known = self._shared.get(id(frame))
+        if known is not None:
+            return known[1]
+        config, scenario, document = frame.config, frame.scenario, frame.config.document
+        found = {name: _line(document, config.node, name) for name in _CONFIG_FIELDS}
+        if frame.on_node:
+            label = found["runner"].spans
+            found["runner"] = Source((*fleet_span(self.fleet, config.runner), *label), "a node of the label")
+        found["disagg"] = _line(document, config.node, "disagg")
+        for name in ("isl", "osl", "require-power"):
+            found[name] = _line(document, scenario.node, name)
+        found["scenario-type"] = Source((document.span(scenario.node.mark),))
+        found["config-key"] = Source((document.span(config.mark),))
+        found |= {name: Source((), note) for name, note in _NOTES.items()}
+        self._shared[id(frame)] = (frame, found)
+        return found
 
 
 def fleet_span(fleet: Fleet, label: str) -> tuple[Span, ...]:
@@ -95,7 +120,8 @@ def _line(document: Document, node: Map, key: str) -> Source:
     return Source((document.of_value(node, key),)) if key in node else Source((), "default")
 
 
-def _concurrency(point: Point) -> Source:
+def concurrency_source(point: Point) -> Source:
+    """Where a point's concurrencies came from: of the points of one deployment all else is alike."""
     entry, document = point.deployment.entry, point.deployment.config.document
     node = entry.node
     if entry.bounds is not None:

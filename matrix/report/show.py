@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matrix.points.point import Point
     from matrix.points.provenance import Source
 
-__all__ = ["commands_text", "point_record", "point_text", "recipe_yaml", "row_text"]
+__all__ = ["commands_text", "flat_row", "point_record", "point_text", "recipe_yaml", "row_text"]
 
 _SHORT: Final = 40
 """Longer values have their origin on a line of its own."""
@@ -32,7 +32,7 @@ def point_text(point: Point, origins: Mapping[str, Source], width: int) -> Itera
 
 def row_text(row: Mapping[str, Any], origins: Mapping[str, Source], width: int) -> Iterator[str]:
     """A row as lines ``field  value  # where it came from``."""
-    values = {name: value if isinstance(value, str) else dumps(value) for name, value in _flat(row)}
+    values = {name: value if isinstance(value, str) else dumps(value) for name, value in flat_row(row)}
     names = max(map(len, values))
     column = max(len(text) for text in values.values() if len(text) <= _SHORT)
     for name, text in values.items():
@@ -45,7 +45,7 @@ def row_text(row: Mapping[str, Any], origins: Mapping[str, Source], width: int) 
             yield f"{'':{names}}  # {origin}"
 
 
-def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flat_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The row's fields, those of a nested mapping as ``prefill.tp``."""
     for name, value in row.items():
         if isinstance(value, dict):
