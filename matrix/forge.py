@@ -14,6 +14,7 @@ from matrix.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = [
     "Artifact",
@@ -168,7 +169,10 @@ class Forge(Protocol):
         """What a run left behind, expired ones too, the newest first."""
 
     def download(self, artifact: Artifact) -> bytes:
-        """The zip file of an artifact."""
+        """The zip file of a small artifact."""
+
+    def save(self, artifact: Artifact, path: Path) -> None:
+        """The zip file of an artifact, written to a path. May raise OSError as well."""
 
     def comments(self, number: int) -> Iterator[Comment]:
         """The comments of a pull request, oldest first."""

@@ -24,17 +24,22 @@ from matrix.forge import (
 )
 from matrix.refusal import Record, cause, impatient, odd_answer, parsed, refusal
 from matrix.retry import Answer, Patience, SystemClock, wait_for
+from matrix.store import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import BinaryIO
 
     from matrix.retry import Clock
 
-__all__ = ["API", "MAX_DOWNLOAD", "GitHub"]
+__all__ = ["API", "MAX_DOWNLOAD", "MAX_SAVED", "GitHub"]
 
 API: Final = "https://api.github.com"
 MAX_DOWNLOAD: Final = 64 * 1024 * 1024
-"""Bytes of an artifact that are read; a plan of 65,536 points takes a tenth of it."""
+"""Bytes of an artifact that are read into memory; a plan of 65,536 points takes a tenth of it."""
+MAX_SAVED: Final = 4 * 1024**3
+"""Bytes of an artifact that are written to a file; the packed logs of a point are most of it."""
 _MAX_FILES: Final = 3000
 """GitHub lists no more files of a pull request than this."""
 _MAX_PAGES: Final = 1000
@@ -185,10 +190,22 @@ class GitHub:
         return tuple(found[number] for number in sorted(found, reverse=True))
 
     def download(self, artifact: Artifact) -> bytes:
-        """The zip file of an artifact; the store that GitHub points to is never shown the token."""
+        """The zip file of a small artifact; the store that GitHub points to is never shown the token."""
+        from io import BytesIO
+
+        stream = BytesIO()
+        self._fetch(artifact, stream, MAX_DOWNLOAD)
+        return stream.getvalue()
+
+    def save(self, artifact: Artifact, path: Path) -> None:
+        """The zip file of an artifact of any size that one job leaves. Raises OSError when it cannot be written."""
+        with path.open("wb") as stream:
+            self._fetch(artifact, stream, MAX_SAVED)
+
+    def _fetch(self, artifact: Artifact, into: BinaryIO, most: int) -> None:
         what = f"artifact {artifact.name!r}"
-        if artifact.size > MAX_DOWNLOAD:
-            message = f"{what} has {artifact.size:,} bytes, and at most {MAX_DOWNLOAD:,} are read."
+        if artifact.size > most:
+            message = f"{what} has {artifact.size:,} bytes, and at most {most:,} are read."
             raise ForgeError(ForgeRule.ANSWER, message, "check what was uploaded under this name")
         path = f"/repos/{self.repository}/actions/artifacts/{artifact.id}/zip"
         answer = self._ask("GET", path, needs="actions: read", good=(302,))
@@ -196,18 +213,11 @@ class GitHub:
         if urlsplit(target).scheme not in (("https",) if self._secure else ("https", "http")):
             message = f"{what} is said to be at {target!r}, which is no web address."
             raise ForgeError(ForgeRule.ANSWER, message, "try again")
-        body = b""
-
-        def attempt() -> Answer:
-            nonlocal body
-            answer, body = _fetch(target, self._timeout)
-            return answer
-
-        self._patiently(f"GET the file of {what}", "actions: read", (200,), attempt)
-        if len(body) > MAX_DOWNLOAD:
-            message = f"{what} is larger than {MAX_DOWNLOAD:,} bytes, and was announced with {artifact.size:,}."
+        where = f"GET the file of {what}"
+        self._patiently(where, "actions: read", (200,), lambda: fetch(target, self._timeout, into, most))
+        if into.tell() > most:
+            message = f"{what} is larger than {most:,} bytes, and was announced with {artifact.size:,}."
             raise ForgeError(ForgeRule.ANSWER, message, "check what was uploaded under this name")
-        return body
 
     # -- comments -----------------------------------------------------------------------------------------------------
 
@@ -333,18 +343,3 @@ def _run(one: Record) -> Run:
 def _comment(one: Record) -> Comment:
     body = one.text("body") if one.has("body") else ""
     return Comment(one.number("id"), _login(one, "user"), body, one.text("html_url"))
-
-
-def _fetch(url: str, timeout: float) -> tuple[Answer, bytes]:
-    """A file of another host, without credentials."""
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    try:
-        with urlopen(url, timeout=timeout) as response:  # noqa: S310 - the caller looked at the scheme
-            return Answer(200, {}, ""), response.read(MAX_DOWNLOAD + 1)
-    except HTTPError as error:
-        with error:
-            return Answer(error.code, {}, error.reason), b""
-    except OSError as error:
-        return Answer(0, {}, cause(error)), b""

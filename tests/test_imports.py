@@ -33,6 +33,7 @@ ROOM_OF: Final = {
     "forge": "github",
     "refusal": "github",
     "retry": "github",
+    "store": "github",
     "sticky": "github",
     "skeleton": "github",
     "__main__": "cli",

@@ -6,7 +6,8 @@ The artifacts were written by other code at another time, so nothing in them is 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from matrix.plan.event import shown
 
@@ -15,18 +16,28 @@ if TYPE_CHECKING:
 
     from matrix.forge import Artifact, Forge, Run
 
-__all__ = ["PLAN", "RESULT", "Earlier", "TooManyError", "read_earlier"]
+__all__ = ["PLAN", "RESULT", "Earlier", "TooManyError", "is_id", "read_earlier"]
 
 PLAN: Final = "plan"
 """The artifact that holds ``plan.json``."""
 RESULT: Final = "result-"
 """An artifact of this name and a point's id holds what the job of that point left, good or bad."""
+_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _SUMMARY: Final = "summary.json"
 _MAX_PLAN: Final = 1 << 29
 """Bytes of a plan as unpacked: a small file can be packed so that it fills any memory."""
 _MAX_SUMMARY: Final = 1 << 24
 _MAX_READ: Final = 200
 """Results that are looked into; each costs two requests, of which GitHub grants a workflow's token 1,000 an hour."""
+
+
+def is_id(name: object) -> TypeGuard[str]:
+    """Whether it is the id of a point: nothing that leads anywhere as the name of a file.
+
+    >>> is_id("a--8k1k--tp8--c4"), is_id("../a"), is_id(""), is_id(7)
+    (True, False, False, False)
+    """
+    return isinstance(name, str) and _ID.fullmatch(name) is not None
 
 
 class TooManyError(Exception):
@@ -63,7 +74,7 @@ class Earlier(NamedTuple):
         points = self.record.get("points")
         for row in points if isinstance(points, list) else ():
             digest, name = (row.get("digest"), row.get("id")) if isinstance(row, dict) else (None, None)
-            if isinstance(digest, str) and digest and isinstance(name, str):
+            if isinstance(digest, str) and digest and is_id(name):
                 yield digest, name
 
     def verified(self, jobs: Mapping[str, str], forge: Forge) -> frozenset[str]:

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.errors import RefusedError
-from matrix.findings import Finding
-from matrix.plan.earlier import TooManyError, read_earlier
+from matrix.findings import Finding, Span
+from matrix.plan.earlier import TooManyError, is_id, read_earlier
 from matrix.plan.event import shown
 from matrix.plan.labels import Permission, Primary
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matrix.plan.labels import Registry
     from matrix.plan.plan import Plan
 
-__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "find_source", "without_reused"]
+__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "find_source", "reuse_of", "without_reused"]
 
 COMMAND: Final = "/reuse-sweep-run"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -43,7 +43,9 @@ class Request(NamedTuple):
 
 
 class Reuse(NamedTuple):
-    """What is reused: ``points`` maps the id of a point to the id that the same job had in the earlier run."""
+    """What is reused: ``points`` maps the id of a point to the id that the same job had in the earlier run, ``digests``
+    to its digest, by which its result is known again.
+    """
 
     run_id: int
     attempt: int
@@ -51,6 +53,7 @@ class Reuse(NamedTuple):
     by: str
     comment: int
     points: Mapping[str, str]
+    digests: Mapping[str, str]
 
     def record(self) -> dict[str, Any]:
         """As ``plan.json`` keeps it."""
@@ -61,7 +64,31 @@ class Reuse(NamedTuple):
             "by": self.by,
             "comment": self.comment,
             "points": dict(self.points),
+            "digests": dict(self.digests),
         }
+
+
+def reuse_of(record: Mapping[str, Any], path: str = "plan.json") -> Reuse | None:
+    """What the ``plan.json`` at a path says is reused; None where it says nothing.
+
+    Raises:
+        RefusedError: it says it in another form than `Reuse.record`.
+    """
+    found = record.get("reuse")
+    if found is None:
+        return None
+    names: Any = found if isinstance(found, dict) else {}
+    points, digests = names.get("points"), names.get("digests")
+    numbers = [names.get(key) for key in ("run-id", "attempt", "comment")]
+    texts = [names.get(key) for key in ("head-sha", "by")]
+    good = isinstance(points, dict) and isinstance(digests, dict) and points.keys() == digests.keys()
+    if good and all(type(one) is int for one in numbers):
+        texts += digests.values()
+        if all(isinstance(one, str) for one in texts) and all(map(is_id, [*points, *points.values()])):
+            return Reuse(numbers[0], numbers[1], texts[0], texts[1], numbers[2], points, digests)
+    message = "what it says of an earlier run is not as a plan has it."
+    fix = "give the plan.json of this run's planning job"
+    raise RefusedError([Finding(rule="plan-form", message=message, fix=fix, span=Span(path))])
 
 
 def find_request(comments: Iterable[Comment], asking: Asking) -> Request | None:
@@ -142,11 +169,12 @@ def find_reuse(
             f"run {run.id} did not end with success, and {error.count:,} results would have to be read one by one."
         )
         raise _refuse(message, "reuse-run", "name a run that ended with success") from None
-    points = {row["id"]: jobs[row["digest"]] for row in rows if row["digest"] in good}
+    digests = {row["id"]: row["digest"] for row in rows if row["digest"] in good}
+    points = {name: jobs[digest] for name, digest in digests.items()}
     if not points:
         message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
         raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
-    return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points)
+    return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points, digests)
 
 
 def without_reused(plan: Plan, reuse: Reuse) -> Plan:

@@ -93,6 +93,7 @@ def outputs_of(sweep: Sweep, text: str) -> dict[str, str]:
         Job(canary.id, canary.deployment.runner) if canary is not None else None,
         len(points),
         has_evals=any(point.eval_only for point in points),
+        has_reuse=sweep.reuse is not None,
         fail_fast=mode is not None and mode.fail_fast,
         digest=sha256(text.encode()).hexdigest(),
     )
@@ -106,13 +107,14 @@ def outputs_of_written(written: Written) -> dict[str, str]:
         Job(canary, written.rows[canary]["runner"]) if canary is not None else None,
         len(written.rows),
         has_evals=any(row.get("eval-only") for row in written.rows.values()),
+        has_reuse=record.get("reuse") is not None,
         fail_fast=bool((record.get("mode") or {}).get("fail_fast")),
         digest="0" * 64,
     )
 
 
 def _outputs(
-    decision: str, canary: Job | None, count: int, *, has_evals: bool, fail_fast: bool, digest: str
+    decision: str, canary: Job | None, count: int, *, has_evals: bool, has_reuse: bool, fail_fast: bool, digest: str
 ) -> dict[str, str]:
     sizes = shard_sizes(count - (canary is not None))
     shards = [{"number": number, "count": size} for number, size in enumerate(sizes, start=1)]
@@ -122,6 +124,7 @@ def _outputs(
         "has-canary": _word(canary is not None),
         "has-shards": _word(bool(shards)),
         "has-evals": _word(has_evals),
+        "has-reuse": _word(has_reuse),
         "canary": json.dumps(canary.record() if canary is not None else {}, separators=(",", ":")),
         "shards": json.dumps(shards, separators=(",", ":")),
         "fail-fast": _word(fail_fast),

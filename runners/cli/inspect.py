@@ -1,4 +1,4 @@
-"""``collect``, ``repro``, ``cancel``, ``doctor``: what has run, how to run it again or end it, and what is missing."""
+"""``repro``, ``cancel``, ``doctor``: how to run a point again, how to end it, and what this host lacks for it."""
 
 from __future__ import annotations
 
@@ -15,29 +15,9 @@ from runners.cli.launch import opened, profile_for
 if TYPE_CHECKING:
     from runners.receipt import Receipt
 
-__all__ = ["cancel", "collect", "doctor", "repro"]
+__all__ = ["cancel", "doctor", "repro"]
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-
-
-@click.command()
-@click.argument("folder", metavar="[DIR]", type=_FOLDER, default=Path("results"))
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True,
-    help="Output.",
-)  # fmt: skip
-def collect(folder: Path, form: str) -> None:
-    """Show what the launches below DIR (results) have measured. Kept files are held against their receipts."""
-    from matrix.errors import RefusedError
-    from runners.collect import collect as gather
-    from runners.collect import markdown, records, table
-
-    rows, findings = gather(folder)
-    if rows:
-        shown = {"table": table, "markdown": markdown}
-        click.echo(shown[form](rows) if form in shown else json.dumps(records(rows), indent=2))
-    if findings:
-        raise RefusedError(findings)
 
 
 @click.command()

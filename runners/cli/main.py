@@ -8,7 +8,8 @@ import click
 
 from matrix import __version__
 from matrix.errors import MatrixError
-from runners.cli.inspect import cancel, collect, doctor, repro
+from runners.cli.collect import collect
+from runners.cli.inspect import cancel, doctor, repro
 from runners.cli.launch import launch
 from runners.cli.patches import patches
 from runners.cli.sweep import sweep

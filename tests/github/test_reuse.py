@@ -10,7 +10,7 @@ import pytest
 from matrix.errors import RefusedError
 from matrix.forge import Comment
 from matrix.plan.approval import Asking
-from matrix.plan.reuse import Request, Reuse, find_request, find_reuse
+from matrix.plan.reuse import Request, Reuse, find_request, find_reuse, reuse_of
 from tests.github.events import registry
 from tests.github.server import Reply, Site, error, zipped
 
@@ -301,6 +301,10 @@ CASES: Final[dict[str, Case]] = {
     "a zip file without a plan": Case(packed(zipped({"x": "{}"})), 5, "no plan that can be read"),
     "a plan that is no JSON": Case(packed(zipped({"plan.json": "{"})), 5, "no plan that can be read"),
     "a plan that is a list": Case(packed(zipped({"plan.json": "[]"})), 5, "no plan that can be read"),
+    "an id that is a path": Case(
+        packed(zipped({"plan.json": plan(rows=[{"id": "../x--c1", "digest": "d1"}])})),
+        5, "the result of none of these points",
+    ),
     "a plan of odd points": Case(
         packed(zipped({"plan.json": plan(rows=[7, {"digest": ["d1"]}, {"id": 1}])})),
         5, "the result of none of these points",
@@ -335,8 +339,30 @@ def test_what_the_plan_keeps(site: Site, github: GitHub) -> None:
     assert found is not None
     assert found.record() == {
         "run-id": 5, "attempt": 3, "head-sha": PUSHED, "by": "ada", "comment": comment, "points": BOTH,
+        "digests": {"x--c1": "d1", "x--c2": "d2"},
     }  # fmt: skip
     assert len(site.requests) == 9
+    assert reuse_of({"reuse": found.record()}) == found
+
+
+GOOD: Final = Reuse(5, 1, PUSHED, "ada", 9, BOTH, {"x--c1": "d1", "x--c2": "d2"}).record()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"run-id": "5"}, {"attempt": True}, {"by": None}, {"points": []}, {"points": {"x--c1": "x--c1"}},
+        {"digests": {"x--c1": "d1", "x--c2": 2}}, {"points": {"x--c1": "../../c1", "x--c2": "x--c2"}},
+        {"points": {"x--c1": "/c1", "x--c2": "x--c2"}}, {"points": {"x--c1": ".", "x--c2": "x--c2"}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_plan_says_of_a_reuse_is_read_with_care(changed: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError, match="plan-form"):
+        reuse_of({"reuse": GOOD | changed})
+    with pytest.raises(RefusedError, match="plan-form"):
+        reuse_of({"reuse": 5})
+    assert reuse_of({"reuse": None}) is reuse_of({}) is None
 
 
 def test_too_many_results_to_ask_one_by_one(site: Site, github: GitHub) -> None:

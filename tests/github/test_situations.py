@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from email.utils import formatdate
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
@@ -146,6 +148,14 @@ def listed(github: GitHub) -> list[tuple[str, bool]]:
 def plan_file(github: GitHub) -> bool:
     [found] = [one for one in github.artifacts(5) if one.name == "plan"]
     return github.download(found) == zipped({"plan.json": "{}"})
+
+
+def saved(github: GitHub) -> bool:
+    [found] = [one for one in github.artifacts(5) if one.name == "plan"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plan.zip")
+        github.save(found, path)
+        return path.read_bytes() == zipped({"plan.json": "{}"})
 
 
 def old_file(github: GitHub) -> bytes:
@@ -322,6 +332,13 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "an artifact": Situation(plan_file, True, 3, artifacts),
     "an expired artifact": Situation(old_file, ForgeRule.MISSING, 2, artifacts),
     "a store that fails once": Situation(plan_file, True, 4, stored(Reply(500), at="store"), [1]),
+    "a store that stops half way": Situation(
+        plan_file, True, 4, stored(Reply(200, b"PK", {"Content-Length": "999"}), at="store"), [1]
+    ),
+    "a large artifact, as a file": Situation(saved, True, 3, artifacts),
+    "a large artifact that stops half way, as a file": Situation(
+        saved, True, 4, stored(Reply(200, b"PK" * 500, {"Content-Length": "1001"}), at="store"), [1]
+    ),
     "a store that refuses": Situation(plan_file, ForgeRule.PERMISSION, 3, stored(Reply(403), at="store")),
     "a store that is a file": Situation(
         plan_file, ForgeRule.ANSWER, 2, stored(Reply(302, None, {"Location": "file:///etc/passwd"}), at="zip$")

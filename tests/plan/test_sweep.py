@@ -98,7 +98,7 @@ def test_a_label_becomes_jobs(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None
     canary = {"id": "alpha--8k1k--tp8--c4", "runner": "cluster:mi355x-a"}
     assert outputs == {
         "decision": "run", "has-jobs": "true", "has-canary": "true", "has-shards": "true", "has-evals": "true",
-        "canary": json.dumps(canary, separators=(",", ":")), "shards": '[{"number":1,"count":3}]',
+        "has-reuse": "false", "canary": json.dumps(canary, separators=(",", ":")), "shards": '[{"number":1,"count":3}]',
         "fail-fast": "true", "plan-digest": sha256(plan.read_bytes()).hexdigest(),
     }  # fmt: skip
     written = read_plan(str(plan), outputs["plan-digest"])

@@ -163,6 +163,7 @@ def jobs(root: Path) -> list[tuple[str, Any]]:
 MORE: Final = {
     "run-sweep.yml plan": {"pull-requests": "read", "actions": "read"},
     "run-sweep.yml comment": {"pull-requests": "write"},
+    "run-sweep.yml collect": {"actions": "read"},
     "reuse.yml answer": {"pull-requests": "write", "actions": "read"},
 }
 """What a job may do besides reading the repository. Those that write run nothing but the comment."""

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from matrix.errors import NothingSelectedError
 from runners.cli.main import main
-from runners.collect import collect, markdown, records, table
+from runners.collect import collect
+from runners.outcomes import markdown, records, table
 from runners.receipt import Receipt, Step
 
 if TYPE_CHECKING:

@@ -167,27 +167,32 @@ def test_when_the_pull_request_is_told(
     assert github.value("run-sweep", "comment", "if", given, status) is tells
 
 
-# has-jobs, has-evals, canary, sweep, the run -> do results, do evals get collected?
+# has-jobs, has-evals, has-reuse, canary, sweep, the run -> do results, do evals get collected?
 COLLECTS: Final = (
-    ("true", "true", S, S, S, True, True),
-    ("true", "false", S, S, S, True, False),
-    ("true", "true", S, F, F, True, True),
-    ("true", "true", F, K, F, True, False),
-    ("true", "true", S, K, S, True, False),
-    ("true", "true", K, S, S, True, True),
-    ("true", "true", K, K, S, False, False),
-    ("true", "true", C, K, C, False, False),
-    ("true", "true", S, C, C, False, False),
-    ("false", "false", K, K, S, False, False),
-    ("", "", K, K, F, False, False),
+    ("true", "true", "false", S, S, S, True, True),
+    ("true", "false", "false", S, S, S, True, False),
+    ("true", "true", "false", S, F, F, True, True),
+    ("true", "true", "false", F, K, F, True, False),
+    ("true", "true", "false", S, K, S, True, False),
+    ("true", "true", "false", K, S, S, True, True),
+    ("true", "true", "true", K, S, S, True, True),
+    ("true", "true", "false", K, K, S, False, False),
+    ("true", "true", "true", K, K, S, False, False),
+    ("true", "true", "true", C, K, C, False, False),
+    ("true", "true", "false", S, C, C, False, False),
+    ("false", "false", "true", K, K, S, True, False),
+    ("false", "false", "true", K, K, C, False, False),
+    ("false", "false", "false", K, K, S, False, False),
+    ("", "", "", K, K, F, False, False),
 )
 
 
-@pytest.mark.parametrize(("jobs", "evals", "canary", "sweep", "status", "results", "accuracy"), COLLECTS)
+@pytest.mark.parametrize(("outputs", "ends", "results", "accuracy"), [(r[:3], r[3:6], *r[6:]) for r in COLLECTS])
 def test_when_there_is_something_to_collect(
-    jobs: str, evals: str, canary: str, sweep: str, status: str, results: bool, accuracy: bool, github: Evaluator
+    outputs: tuple[str, ...], ends: tuple[str, ...], results: bool, accuracy: bool, github: Evaluator
 ) -> None:
-    plan = lying_plan(**{"has-jobs": jobs, "has-evals": evals})
+    plan = lying_plan(**dict(zip(("has-jobs", "has-evals", "has-reuse"), outputs, strict=True)))
+    canary, sweep, status = ends
     needs = {"plan": plan, "canary": {"result": canary}, "sweep": {"result": sweep}}
     given = contexts(labeled(FAST), "pull_request", **needs)
     assert github.value("run-sweep", "collect", "if", given, status) is results
