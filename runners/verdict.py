@@ -42,8 +42,11 @@ class Verdict:
 
 
 # srtctl ends its workers by a signal once the benchmark is done, so the steps of every good run end so: Slurm derives
-# 0:9 for a COMPLETED job. A step that exits with a status, or is killed for its memory (0:125), did so by itself.
-_ENDED_BY_THE_JOB: Final = frozenset({ExitCode(0, 0), ExitCode(0, 9), ExitCode(0, 15)})
+# 0:9 for a COMPLETED job, or 137:0 when the shell around a worker saw its child die and could still say so. A worker
+# that dies earlier fails the job through srtctl. A step with another status, or killed for its memory (0:125), failed.
+_ENDED_BY_THE_JOB: Final = frozenset({
+    ExitCode(0, 0), ExitCode(0, 9), ExitCode(0, 15), ExitCode(137, 0), ExitCode(143, 0),
+})  # fmt: skip
 
 
 def judge(record: JobRecord) -> Verdict:

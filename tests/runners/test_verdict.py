@@ -16,8 +16,11 @@ ROWS = {
     "COMPLETED|0:0|": (PASS, "succeeded"),
     "COMPLETED|0:0|0:9": (PASS, "succeeded"),  # srtctl ends its own workers
     "COMPLETED|0:0|0:15": (PASS, "succeeded"),
+    "COMPLETED|0:0|137:0": (PASS, "succeeded"),  # as the shell around a worker tells of it
+    "COMPLETED|0:0|143:0": (PASS, "succeeded"),
     "COMPLETED|0:0|1:0": (FAIL, "step"),
-    "COMPLETED|0:0|137:0": (FAIL, "step"),
+    "COMPLETED|0:0|0:11": (FAIL, "step"),
+    "COMPLETED|0:0|139:0": (FAIL, "step"),
     "COMPLETED|0:0|0:125": (FAIL, "step"),
     "COMPLETED|3:0|3:0": (FAIL, "exited with 3"),
     "COMPLETED||": (Outcome.UNVERIFIED, "no exit code"),
