@@ -189,6 +189,18 @@ def test_a_config_under_another_key(repository: Repository, diff: Callable[..., 
     assert {change["kind"] for change in changes} == {"renamed"}
 
 
+def test_a_job_has_one_new_name(repository: Repository, diff: Callable[..., Said]) -> None:
+    """Of two copies under new keys the first is the old one, and the other is new."""
+    only = single("a", "[4, 16, 64]")
+    lay(repository, M + only.replace("a:\n", "b:\n", 1) + only.replace("a:\n", "c:\n", 1))
+    record = diff("--format", "json").record()
+    kinds = {
+        (change["kind"], change["config-key"], change.get("was", "").split("--")[0]) for change in record["changes"]
+    }
+    assert kinds == {("renamed", "b", "a"), ("added", "c", "")}
+    assert record["points"] == {"changed": 0, "added": 4, "removed": 0, "renamed": 4}
+
+
 def test_a_variant_under_another_name(repository: Repository, diff: Callable[..., Said]) -> None:
     lay(repository, A.replace("override_a", "override_new"), RECIPE.replace("override_a", "override_new"))
     said = diff()
