@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import pytest
 
+from runners.workspace import locked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,13 +31,17 @@ def bundle(cache: Path) -> Path:
     """
     state = sha256(b"\0".join((HERE / name).read_bytes() for name in SOURCES)).hexdigest()[:16]
     target = cache / state / "bundle.cjs"
-    if target.exists():
-        return target
+    with locked(cache / "lock"):  # other workers wait for the one that makes it
+        if not target.exists():
+            _make(target)
+    return target
+
+
+def _make(target: Path) -> None:
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             unavailable(f"{program} is missing (Debian: apt-get install nodejs npm)")
-    cache.mkdir(parents=True, exist_ok=True)
-    folder = Path(mkdtemp(prefix="new-", dir=cache))
+    folder = Path(mkdtemp(prefix="new-", dir=target.parents[1]))
     for name in SOURCES:
         shutil.copy(HERE / name, folder / name)
     options = ("--bundle", "--platform=node", "--format=cjs", "--outfile=bundle.cjs", "--log-level=warning")
@@ -47,11 +53,7 @@ def bundle(cache: Path) -> Path:
         if result.returncode:
             unavailable(f"{command[0]} failed: {result.stderr.strip()[-300:]}")
     shutil.rmtree(folder / "node_modules")
-    try:
-        folder.rename(cache / state)
-    except OSError:  # another run of the tests was faster
-        shutil.rmtree(folder)
-    return target
+    folder.rename(target.parent)
 
 
 def unavailable(reason: str) -> NoReturn:
