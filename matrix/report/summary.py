@@ -1,4 +1,4 @@
-"""The step summary of the planning job: the decision first, then what is unusual, the points, the cost, the findings.
+"""The step summary of the planning job: the decision first, then what is unusual, points, cost, changes, findings.
 
 A summary above 1 MiB is lost whole, so the table gives way: what it leaves out is counted, and stands in ``plan.json``.
 """
@@ -42,6 +42,11 @@ def summary_text(sweep: Sweep, findings: Sequence[Finding] = ()) -> str:
         hours = f", {cost.gpu_hours:,.0f} GPU-hours of known length" if cost.gpu_hours else ""
         unknown = f", {cost.untimed:,} jobs of unknown length" if cost.untimed else ""
         tail += ["### Cost", "", f"{cost.jobs:,} jobs, {cost.nodes:,} nodes{hours}{unknown}", ""]
+    if sweep.changes is not None:
+        from matrix.report.diff import diff_markdown
+
+        more = "; `matrix diff` shows them, and plan.json has them all"
+        tail += ["### Jobs that change", "", *diff_markdown(sweep.changes, _FINDINGS_ROOM, more), ""]
     if findings:
         clipped = (finding._replace(message=_clipped(finding.message)) for finding in findings)
         said = _within(findings_table(clipped), _FINDINGS_ROOM, "findings")

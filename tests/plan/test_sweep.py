@@ -209,6 +209,7 @@ def test_the_plan_says_which_jobs_change(
     assert shown.pop("changes")
     assert told == shown
     assert told["same"] is False
+    assert f"### Jobs that change\n\n`{base[:12]}` to `{head[:12]}`: 1 config: 4 added" in lab.summary
 
 
 @pytest.mark.parametrize(
