@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     marks = {mark: {item.path for item in items if item.get_closest_marker(mark)} for mark in ("slurm", "slow")}
     items.sort(key=lambda item: (item.path not in marks["slurm"], item.path not in marks["slow"]))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay for good; a garbage collector that passes them over saves a fifth."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
