@@ -22,7 +22,9 @@ TEMPLATES: Final = Path(__file__).parent / "templates" / "init"
 _REPOSITORY: Final = "@REPOSITORY@"
 _RENAMED: Final = {"pyproject.toml.txt": "pyproject.toml", "pre-commit-config.yaml.txt": ".pre-commit-config.yaml"}
 """Names that tools would take for settings of our own while they stand in the package."""
-_EXAMPLE: Final = ("configs/example-master.yaml", "configs/runners.yaml", "configs/recipes/", "configs/golden/")
+_EXAMPLE: Final = (
+    "configs/example-master.yaml", "configs/runners.yaml", "configs/recipes/", "configs/golden/", "configs/clusters/",
+)  # fmt: skip
 """These name each other, so they come together or not at all; so does the log, which names the example's config."""
 _LOG: Final = "perf-changelog.yaml"
 _REMOTE: Final = re.compile(r"(?:^|[/@])github\.com[:/]+([\w.-]+/[\w.-]+?)(?:\.git)?/?$")

@@ -15,7 +15,7 @@ from runners.profile import find_profile
 from runners.resolved import images_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matrix.findings import Finding
     from runners.prepare import Prepared, Wishes
@@ -35,11 +35,13 @@ class _Pretended(UserDict[str, str]):
         return self.data.get(key, f"/{key}")
 
 
-def away(cluster: str | None, runner: str, environ: Mapping[str, str], instead: Mapping[str, str]) -> Profile:
+def away(
+    cluster: str | None, runner: str, environ: Mapping[str, str], instead: Mapping[str, str], folders: Sequence[Path]
+) -> Profile:
     """The profile as far as a host that is not of the cluster can have it: variables stand for themselves."""
     known = dict(environ)
     known.setdefault("XDG_CACHE_HOME", str(Path(known.get("HOME", "/")) / ".cache"))
-    profile = find_profile(cluster, runner, _Pretended(known), instead=instead)
+    profile = find_profile(cluster, runner, _Pretended(known), folders=folders, instead=instead)
     return replace(
         profile, cache=Path(known["XDG_CACHE_HOME"]) / "matrix-runner", python=Path(sys.executable).resolve()
     )

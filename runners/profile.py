@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.source import Map, Seq, load, plain
 from matrix.errors import RefusedError, UsageError
-from matrix.findings import Finding, did_you_mean, in_order
+from matrix.findings import Finding, Span, did_you_mean, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matrix.config.source import Document
 
-__all__ = ["FOLDER", "Profile", "find_profile", "known_profiles", "load_profile", "squash_name"]
+__all__ = ["FOLDER", "Profile", "find_profile", "known_profiles", "load_profile", "profile_folders", "squash_name"]
 
 FOLDER: Final = Path(__file__).parent / "clusters"
 _SCHEMA: Final = Path(__file__).parent / "schemas" / "cluster.json"
@@ -125,9 +125,33 @@ class Profile:
         }
 
 
-def known_profiles(folder: Path = FOLDER) -> tuple[str, ...]:
-    """The names of the profiles in a folder."""
-    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+def known_profiles(*folders: Path) -> tuple[str, ...]:
+    """The names of the profiles in some folders, those of the package when none is given."""
+    return tuple(sorted(_files(folders or (FOLDER,))))
+
+
+def profile_folders(own: str | None) -> tuple[Path, ...]:
+    """Where profiles are looked for: a repository's own folder, then the package.
+
+    Raises:
+        RefusedError: the own one is no folder.
+    """
+    if own is None:
+        return (FOLDER,)
+    if not Path(own).is_dir():
+        message = "[tool.matrix] clusters names this folder of cluster profiles, and it is not there."
+        fix = "make it, or take the key away"
+        raise RefusedError([Finding(rule="profile-folder", message=message, fix=fix, span=Span(own))])
+    return (Path(own), FOLDER)
+
+
+def _files(folders: Sequence[Path]) -> dict[str, Path]:
+    """The file of each name; what an earlier folder has hides what a later one has."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
 
 
 def find_profile(
@@ -135,7 +159,7 @@ def find_profile(
     runner: str,
     environ: Mapping[str, str],
     *,
-    folder: Path = FOLDER,
+    folders: Sequence[Path] = (FOLDER,),
     instead: Mapping[str, str] = MappingProxyType({}),
 ) -> Profile:
     """The profile with a name or at a path; without one, that of the cluster which a row's runner belongs to.
@@ -146,18 +170,20 @@ def find_profile(
         UsageError: there is none.
         RefusedError: it is broken, or a variable that it names is not set.
     """
+    files = _files(folders)
     if name is not None:
-        path = Path(name) if "/" in name or name.endswith(".yaml") else folder / f"{name}.yaml"
-        if not path.is_file():
-            msg = f"there is no cluster profile {name}: {did_you_mean(name, known_profiles(folder))}"
+        path = Path(name) if "/" in name or name.endswith(".yaml") else files.get(name)
+        if path is None or not path.is_file():
+            msg = f"there is no cluster profile {name}: {did_you_mean(name, sorted(files))}"
             raise UsageError(msg)
         return load_profile(path, environ, instead)
-    for known in known_profiles(folder):
-        root = load(folder / f"{known}.yaml", what="cluster profile").root
-        labels, patterns = (root.get(key, ()) if isinstance(root, Map) else () for key in ("labels", "runners"))
-        if runner in labels or any(fnmatchcase(runner, str(pattern)) for pattern in patterns):
-            return load_profile(folder / f"{known}.yaml", environ, instead)
-    msg = f"no cluster profile serves the runner {runner}. Name one with --cluster: {', '.join(known_profiles(folder))}"
+    for path in files.values():
+        root = load(path, what="cluster profile").root
+        labels, patterns = (root.get(key) if isinstance(root, Map) else () for key in ("labels", "runners"))
+        if runner in (labels or ()) or any(fnmatchcase(runner, str(pattern)) for pattern in patterns or ()):
+            return load_profile(path, environ, instead)
+    where = "" if len(folders) > 1 else ", or add one to configs/clusters"
+    msg = f"no cluster profile serves the runner {runner}. Name one with --cluster: {', '.join(sorted(files))}{where}"
     raise UsageError(msg)
 
 

@@ -22,7 +22,7 @@ __all__ = ["Settings", "find_settings"]
 
 _TABLE: Final = "[tool.matrix"
 _PATH_LISTS: Final = ("masters", "recipes")
-_PATHS: Final = ("runners", "golden", "evals", "changelog", "labels", "workflows")
+_PATHS: Final = ("runners", "golden", "evals", "changelog", "labels", "workflows", "clusters")
 _OTHERS: Final = ("repository", "budget-gpu-hours")
 _RECIPE_ROOTS: Final = ("configs/recipes", "benchmarks/multi_node/srt-slurm-recipes")
 
@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     changelog: str | None = None
     labels: str | None = None
     workflows: str | None = None
+    clusters: str | None = None
     repository: str | None = None
     budget_gpu_hours: float | None = None
 
@@ -102,6 +103,7 @@ def _from_table(folder: str, shown: str, table: dict[str, Any]) -> Settings:
         changelog=place("changelog", "perf-changelog.yaml"),
         labels=place("labels", "configs/labels.yaml"),
         workflows=place("workflows", ".github/workflows"),
+        clusters=place("clusters", "configs/clusters"),
         repository=table.get("repository"),
         budget_gpu_hours=table.get("budget-gpu-hours"),
     )

@@ -39,7 +39,7 @@ def repro(name: str, cluster: str | None, workspace: Path | None, results: Path,
     cluster = cluster or (str(receipt.inputs.get("profile")) if receipt is not None else None)
     space, root = opened(repository)
     target = target_of(point, space)
-    profile = profile_for(cluster, str(target.row["runner"]), workspace)
+    profile = profile_for(cluster, str(target.row["runner"]), workspace, space)
     click.echo("\n".join(commands(point, profile.cluster, receipt)))
     if receipt is None:
         click.echo("no receipt: this point has not been launched from here", err=True)
@@ -82,12 +82,12 @@ def doctor(cluster: str | None, workspace: Path | None, repository: Path | None,
     from matrix.errors import RefusedError
     from runners.doctor import Check, examine, examine_profile
 
-    _, root = opened(repository)
+    space, root = opened(repository)
     checks = list(examine(root, os.environ))
     runner = os.environ.get("RUNNER_NAME", "")
     if cluster or runner:
         try:
-            checks += examine_profile(profile_for(cluster, runner, workspace))
+            checks += examine_profile(profile_for(cluster, runner, workspace, space))
         except RefusedError as refused:
             checks += [
                 Check(what="profile", good=False, said=f"{finding.span}: {finding.message}", fix=finding.fix)

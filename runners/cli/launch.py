@@ -47,12 +47,13 @@ def opened(repository: Path | None) -> tuple[Workspace, Path]:
     return workspace, Path(workspace.settings.root or repository or ".").resolve()
 
 
-def profile_for(cluster: str | None, runner: str, workspace: Path | None) -> Profile:
-    """The profile of a launch."""
-    from runners.profile import find_profile
+def profile_for(cluster: str | None, runner: str, workspace: Path | None, space: Workspace) -> Profile:
+    """The profile of a launch: the repository's own, else one of the package."""
+    from runners.profile import find_profile, profile_folders
 
     instead = {"workspace": str(workspace.resolve())} if workspace is not None else {}
-    return find_profile(cluster, runner, os.environ, instead=instead)
+    folders = profile_folders(space.settings.clusters)
+    return find_profile(cluster, runner, os.environ, folders=folders, instead=instead)
 
 
 @click.command()
@@ -94,7 +95,7 @@ def launch(  # noqa: PLR0913 - its options
     if dry_run:
         from runners.dryrun import rehearse
 
-        profile = _rehearsal_profile(cluster, target, workspace, off_cluster=off_cluster)
+        profile = _rehearsal_profile(cluster, target, workspace, space, off_cluster=off_cluster)
         warnings, told = rehearse(target, profile, root, os.environ, wishes, keep=keep)
         for warning in warnings:
             click.echo(str(warning), err=True)
@@ -102,7 +103,7 @@ def launch(  # noqa: PLR0913 - its options
         return
     from runners.session import session
 
-    profile = profile_for(cluster, str(target.row["runner"]), workspace)
+    profile = profile_for(cluster, str(target.row["runner"]), workspace, space)
     with session(root, results, wishes, keep=keep) as run:
         from runners.launch import launch as run_point
 
@@ -127,10 +128,14 @@ def _target(
     return target_of(str(point_id), space)
 
 
-def _rehearsal_profile(cluster: str | None, target: Target, workspace: Path | None, *, off_cluster: bool) -> Profile:
+def _rehearsal_profile(
+    cluster: str | None, target: Target, workspace: Path | None, space: Workspace, *, off_cluster: bool
+) -> Profile:
     if not off_cluster:
-        return profile_for(cluster, str(target.row["runner"]), workspace)
+        return profile_for(cluster, str(target.row["runner"]), workspace, space)
     from runners.dryrun import away
+    from runners.profile import profile_folders
 
     instead = {"workspace": str(workspace.resolve())} if workspace is not None else {}
-    return away(cluster, str(target.row["runner"]), os.environ, instead)
+    folders = profile_folders(space.settings.clusters)
+    return away(cluster, str(target.row["runner"]), os.environ, instead, folders)

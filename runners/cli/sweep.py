@@ -61,7 +61,7 @@ def sweep(  # noqa: PLR0913 - its options
     def profile_of(target: Target) -> Profile:
         runner = str(target.row["runner"])
         if runner not in profiles:
-            profiles[runner] = profile_for(cluster, runner, workspace)
+            profiles[runner] = profile_for(cluster, runner, workspace, space)
         return profiles[runner]
 
     for target in targets:

@@ -26,6 +26,7 @@ FILES: Final = {
     ".github/workflows/run-sweep.yml",
     ".github/workflows/sweep-shard.yml",
     ".pre-commit-config.yaml",
+    "configs/clusters/mi300x-example.yaml",
     "configs/example-master.yaml",
     "configs/golden/example.yaml",
     "configs/labels.yaml",
