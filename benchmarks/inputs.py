@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Masters", "changelog", "history", "masters", "synthetic"]
+__all__ = ["Masters", "changelog", "history", "masters", "repeated", "synthetic"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 REAL: Final = ROOT.parent / "shared" / "data" / "masters"
@@ -120,6 +121,19 @@ def synthetic(folder: Path, points: int) -> Masters:
     entry = _SINGLE.split("      - {{ tp: 4", maxsplit=1)[0]
     text = "".join(entry.format(n=n, conc=ladder) for n in range(points // each))
     return _written(folder, f"{points}-points", text)
+
+
+def repeated(folder: Path, times: int) -> Masters:
+    """The shipped configs, so many times under other keys; their recipes and golden lengths are the shipped ones."""
+    head, *parts = re.split(
+        r"(?m)^(?=[a-z0-9.-]+:\n)", (ROOT / "configs" / "amd-master.yaml").read_text(encoding="utf-8")
+    )
+    copies = (part.replace(":", f"-{n:02d}:", 1) for n in range(times) for part in parts)
+    made = folder / "repeated-master.yaml"
+    made.write_text(head + "".join(copies), encoding="utf-8")
+    return Masters(
+        configs=(made,), runners=ROOT / "configs" / "runners.yaml", about=f"the shipped configs, {times} times"
+    )
 
 
 def changelog(folder: Path) -> tuple[Path, Path] | None:

@@ -20,7 +20,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.inputs import ROOT, Masters, changelog, history, masters, synthetic
+from benchmarks.inputs import ROOT, Masters, changelog, history, masters, repeated, synthetic
 from benchmarks.measure import Command, Pair, middle, pair, run
 
 FLOOR: Final = """\
@@ -149,8 +149,7 @@ def why(options: Options, folder: Path) -> Iterator[Line]:
     """`why` of a point, `why-not` of one that an option left out and of one that never existed, against `expand`."""
     found = masters(folder)
     plain = expanding(found, "json")
-    words = list(expanding(found, "ids").words)
-    ids = subprocess.run(words, cwd=found.folder, capture_output=True, text=True, check=True).stdout.split()
+    ids = run_text(expanding(found, "ids")).split()
     name = ids[len(ids) // 2]
     asked = {
         "why ID": (("why", name), 0),
@@ -173,6 +172,17 @@ def tab(options: Options, folder: Path) -> Iterator[Line]:
         ours = python("-c", TAB, str(folder), line, str(at), folder=found.folder)
         run(ours)
         yield ratio(f"Tab at {what} / import click", pair(ours, python("-c", "import click"), options.rounds), 1.5, "")
+
+
+def report(options: Options, folder: Path) -> Iterator[Line]:
+    """The page of 5,000 points, made-up ones and such with recipes: how long it takes to make, and how large it is."""
+    page = folder / "report.html"
+    for found in (synthetic(folder, 5_000), repeated(folder, 31)):
+        making = python("-m", "matrix", "report", *found.options, "-o", str(page))
+        run(making)
+        seconds = middle([run(making) for _ in range(max(3, options.rounds // 3))]).seconds
+        detail = f"{page.stat().st_size / 1e6:.1f} MB of at most 3; {found.about}"
+        yield Line(what="report of 5,000 points", figure=seconds, unit="s", budget=2, detail=detail)
 
 
 def prepare(options: Options, _: Path) -> Iterator[Line]:
@@ -203,13 +213,18 @@ def following(options: Options, _: Path) -> Iterator[Line]:
 
 MEASURES: Final[dict[str, Callable[[Options, Path], Iterator[Line]]]] = {
     "expand": expand, "peer": peer, "stream": stream, "diff": diff, "log": log, "help": help_text, "why": why,
-    "tab": tab, "prepare": prepare, "follow": following,
+    "tab": tab, "report": report, "prepare": prepare, "follow": following,
 }  # fmt: skip
 
 
 def python(*words: str, folder: Path = ROOT, statuses: tuple[int, ...] = (0,)) -> Command:
     """A process of this interpreter, in the root of the checkout if not elsewhere."""
     return Command(words=(sys.executable, *words), folder=folder, statuses=statuses)
+
+
+def run_text(command: Command) -> str:
+    """What a command prints."""
+    return subprocess.run(command.words, cwd=command.folder, capture_output=True, text=True, check=True).stdout
 
 
 def expanding(found: Masters, style: str) -> Command:

@@ -8,7 +8,6 @@ from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Final
 
-from matrix.config.source import plain
 from matrix.points.row import row_text
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _digest_texts(d: Deployment, canonical: list[str], *, eval_only: bool) -> tu
     golden = "null" if eval_only or d.golden is None else quoted(d.golden)
     resolved = "null"
     if recipe is not None:
-        resolved = _canonical(plain(recipe.data))
+        resolved = _canonical(recipe.data)
         _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
     first, most, last = canonical
     head = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":{{{first}"conc":'
