@@ -302,6 +302,20 @@ def test_the_theme_can_be_chosen_and_is_kept(browser: Browser, shipped: Path) ->
         assert is_dark(page)
 
 
+def test_the_focus_stays_in_a_point_that_covers_a_phone(browser: Browser, shipped: Path) -> None:
+    inside = "document.activeElement === document.body || document.activeElement.closest('#point') !== null"
+    with opened(browser, shipped, f"#{POINT}", width=390, height=844) as page:
+        for _ in range(12):
+            page.keyboard.press("Shift+Tab")
+            assert page.evaluate(inside)
+        page.keyboard.press("Escape")
+        assert page.locator("main").evaluate("node => node.inert") is False
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.evaluate("id => { location.hash = id; }", POINT)
+        page.wait_for_selector("#point-title")
+        assert page.locator("main").evaluate("node => node.inert") is False
+
+
 def test_controls_have_names(browser: Browser, shipped: Path) -> None:
     with opened(browser, shipped, f"#{POINT}") as page:
         tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
@@ -355,6 +369,23 @@ def test_markup_in_any_text_stays_text(browser: Browser, tmp_path: Path) -> None
         assert page.locator(".config .about").inner_text().startswith(MARKUP)
     with opened(browser, folder / "page.html", "#%3Cimg%20src=x%20onerror=alert(1)%3E") as page:
         assert "<img src=x onerror=alert(1)>" in page.inner_text("#point")
+
+
+def test_a_server_that_did_nothing_has_a_chart(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "runners.yaml").write_text(RUNNERS, encoding="utf-8")
+    (tmp_path / "configs" / "amd-master.yaml").write_text(single("a"), encoding="utf-8")
+    with contextlib.chdir(tmp_path):
+        with open_side(None) as side:
+            points = [point for point in side.points.values() if not point.eval_only][:2]
+        for point in points:
+            idle = {"conc": point.concs[0], "total-tokens-per-second": 0}
+            launched(tmp_path / "results", point, datetime.now(UTC), figures=(idle,))
+        told = cli("report", "-o", "page.html", "--results", "results")
+    assert told.status == 0, told.err
+    with opened(browser, tmp_path / "page.html", f"#{points[0].id}") as page:
+        chart = page.locator("#point svg.chart").first
+        assert chart.locator(".unit").all_text_contents() == ["tokens/s", "concurrency, clients, log scale"]
 
 
 def test_the_policy_lets_nothing_out(browser: Browser, shipped: Path) -> None:

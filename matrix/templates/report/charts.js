@@ -23,7 +23,8 @@ function text(x, y, content, attributes = {}) {
   return svg('text', { x, y, ...attributes }, String(content));
 }
 
-function niceSteps(most, wanted = 4) {
+function niceSteps(largest, wanted = 4) {
+  const most = largest > 0 ? largest : 1; // of nothing but zeros the steps would have no size
   const rough = most / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);

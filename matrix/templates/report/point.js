@@ -203,6 +203,7 @@ function showPoint(id) {
   }
   document.title = point ? `${point.id} – ${record.title}` : record.title;
   document.body.classList.add('open');
+  cover();
   aside.scrollTop = 0;
   aside.focus({ preventScroll: true });
 }
@@ -222,6 +223,16 @@ function markCurrent(point) {
   }
 }
 
+// On a phone a point covers the page, and what nobody sees must not take the focus.
+const narrow = matchMedia('(max-width: 719px)');
+
+function cover() {
+  const covered = narrow.matches && !byId('point').hidden;
+  for (const part of document.querySelectorAll('.skip, .top, main')) part.inert = covered;
+}
+
+narrow.addEventListener('change', cover);
+
 function closePoint() {
   history.pushState(null, '', location.pathname + location.search);
   hidePoint();
@@ -233,6 +244,7 @@ function hidePoint() {
   aside.hidden = true;
   aside.replaceChildren();
   document.body.classList.remove('open');
+  cover();
   document.title = record.title;
   markCurrent(null);
   if (state.current) focusPoint(state.current);
