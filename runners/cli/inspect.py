@@ -20,7 +20,7 @@ __all__ = ["cancel", "doctor", "repro"]
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Show how to run a point again, and what has changed since.")
 @click.argument("name", metavar="ID|RECEIPT")
 @click.option("--cluster", help="Cluster profile. [default: the receipt's, or the one of the point's runner]")
 @click.option("--workspace", type=_FOLDER, help="Checkout with the benchmark client, instead of the profile's.")

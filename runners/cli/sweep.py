@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 
-@click.command()
+@click.command(short_help="Run the points of a plan, without those that succeeded.")
 @click.option("--plan", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The plan.")
 @click.option("--select", multiple=True, metavar="GLOB", help="Points of these ids alone. Repeatable.")
 @click.option("--max-parallel", type=click.IntRange(min=1), default=4, show_default=True, help="Jobs at once.")
