@@ -7,21 +7,24 @@ succeeded.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tarfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.findings import Finding, Severity, Span
+from runners.figures import far_off, faults_of, finite, of_agentic, of_evaluation, of_fixed
+from runners.jsontext import parse
 from runners.resolved import WORKSPACE
 from runners.workspace import beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "Collected",
@@ -37,22 +40,9 @@ __all__ = [
 ]
 
 _LOGS: Final = "server-logs.tar.gz"
+_LARGEST: Final = 512 * 2**20
+"""Bytes of a result: one that does not fit into the memory of a login node would end the launch, not the point."""
 _EVAL_FILES: Final = ("results*.json", "sample*.jsonl", "meta_env.json")
-_TOLERANCE: Final = 0.02
-"""Of a golden length, relative: a forced length is drawn at random, request by request."""
-
-_ACCEPTANCE: Final = frozenset({
-    "acceptance_length", "mean_acceptance_length", "average_tokens_per_forward", "mtp_average_tokens_per_forward",
-    "avg_spec_accept_length", "spec_accept_length",
-})  # fmt: skip
-_FIXED: Final = {
-    "total-tokens-per-second": "total_token_throughput",
-    "output-tokens-per-second": "output_throughput",
-    "requests-per-second": "request_throughput",
-    "median-ttft-ms": "median_ttft_ms",
-    "median-tpot-ms": "median_tpot_ms",
-    "median-e2el-ms": "median_e2el_ms",
-}
 
 
 class Kind(StrEnum):
@@ -172,10 +162,22 @@ def settled(row: Mapping[str, Any], places: Places, prefix: str, *, agentic_fold
 
 def _is_whole(path: Path) -> bool:
     try:
-        json.loads(path.read_text(encoding="utf-8"))
+        _record_of(path)
     except (OSError, ValueError):
         return False
     return True
+
+
+def _record_of(path: Path) -> Any:
+    """What a result says. Raises OSError and ValueError."""
+    facts = path.stat()
+    if not S_ISREG(facts.st_mode):
+        msg = "it is no regular file"
+        raise ValueError(msg)
+    if facts.st_size > _LARGEST:
+        msg = f"it has {facts.st_size:,} bytes, and {_LARGEST:,} is the most that is read"
+        raise ValueError(msg)
+    return parse(path.read_bytes())
 
 
 def _fixed_files(logs: Path, conc: int) -> list[Path]:
@@ -189,17 +191,8 @@ def _agentic(found: Collected, concs: Sequence[int], folder: Path, prefix: str, 
         record = _read(found, path, f"the agentic client has left no result for concurrency {conc}")
         if record is None:
             continue
-        accounting = record.get("request_accounting")
-        successful = record.get("num_requests_successful")
-        if successful is None and isinstance(accounting, dict):
-            successful = accounting.get("records_profiled")
-        metrics = record.get("request_metrics")
-        throughput = metrics.get("throughput") if isinstance(metrics, dict) else None
-        figures = {"conc": conc, "successful": successful, "total": record.get("num_requests_total")}
-        figures |= _numbers("", throughput)
-        if _take(found, path, into / f"result_conc{conc}.json", figures, record):
-            # The folder is shared by jobs, and this name is ours alone.
-            path.unlink(missing_ok=True)
+        if _take(found, path, into / f"result_conc{conc}.json", of_agentic(conc, record)):
+            _take_away(found, path)
 
 
 def _fixed(found: Collected, concs: Sequence[int], logs: Path, into: Path) -> None:
@@ -213,9 +206,7 @@ def _fixed(found: Collected, concs: Sequence[int], logs: Path, into: Path) -> No
         record = _read(found, path, f"the client has left no result for concurrency {conc}")
         if record is None:
             continue
-        figures = {"conc": conc, "successful": record.get("completed"), "total": record.get("num_prompts")}
-        figures |= {name: record[field] for name, field in _FIXED.items() if _is_number(record.get(field))}
-        _take(found, path, into / f"result_conc{conc}.json", figures, record)
+        _take(found, path, into / f"result_conc{conc}.json", of_fixed(conc, record))
 
 
 def _evaluations(found: Collected, folder: Path, into: Path) -> None:
@@ -226,24 +217,18 @@ def _evaluations(found: Collected, folder: Path, into: Path) -> None:
         record = _read(found, path, "")
         if record is None:
             continue
-        scores = record.get("results")
-        if not isinstance(scores, dict) or not scores:
-            message = "this evaluation names no task and no score."
-            found.findings.append(Finding(rule="result-empty", message=message, span=Span(str(path))))
-            continue
         name = f"eval_{path.relative_to(folder).as_posix().replace('/', '_')}"
-        found.figures.append({"eval": {task: _numbers("", score) for task, score in sorted(scores.items())}})
-        _keep(found, path, into / name)
+        _take(found, path, into / name, of_evaluation(record))
 
 
 def _read(found: Collected, path: Path, missing: str) -> dict[str, Any] | None:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = _record_of(path)
     except FileNotFoundError:
         fix = "see the log of the benchmark in server-logs.tar.gz"
         found.findings.append(Finding(rule="result-missing", message=f"{missing}.", fix=fix, span=Span(str(path))))
     except (OSError, ValueError) as error:
-        message = f"this result cannot be read, it may be half written: {error}."
+        message = f"this result cannot be read, it may be half written: {_why(error)}."
         found.findings.append(Finding(rule="result-broken", message=message, span=Span(str(path))))
     else:
         if isinstance(record, dict):
@@ -253,20 +238,28 @@ def _read(found: Collected, path: Path, missing: str) -> dict[str, Any] | None:
     return None
 
 
-def _take(found: Collected, path: Path, target: Path, figures: dict[str, Any], record: dict[str, Any]) -> bool:
+def _why(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
+def _take(found: Collected, path: Path, target: Path, figures: dict[str, Any]) -> bool:
     """Judge a result and keep a copy of it; whether the copy is there."""
-    successful = figures["successful"]
-    if type(successful) is not int:
-        message = f"this result does not say how many requests succeeded (it says {successful!r})."
-        found.findings.append(Finding(rule="result-shape", message=message, span=Span(str(path))))
-    elif successful <= 0:
-        message = "no request succeeded, so nothing was measured."
-        found.findings.append(Finding(rule="result-empty", message=message, span=Span(str(path))))
-    lengths = sorted(set(_acceptance(record)))
-    if lengths:
-        figures["acceptance-lengths"] = lengths
-    found.figures.append({name: value for name, value in figures.items() if value is not None})
+    for fault in faults_of(figures):
+        found.findings.append(Finding(rule=fault.rule, message=fault.message, span=Span(str(path))))
+    if read := finite(figures):
+        found.figures.append(read)
     return _keep(found, path, target)
+
+
+def _take_away(found: Collected, path: Path) -> None:
+    """Take a result out of the workspace: jobs share that folder, and this name is ours alone."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        message = f"this result is kept, and cannot be taken out of the workspace: {error.strerror}."
+        fix = "remove it, and let the containers write as a user whose files you may remove"
+        finding = Finding(rule="result-stays", message=message, fix=fix, span=Span(str(path)))
+        found.findings.append(finding._replace(severity=Severity.WARNING))
 
 
 def _keep(found: Collected, path: Path, target: Path) -> bool:
@@ -302,8 +295,10 @@ def clear_leftovers(workspace: Path, output: Path) -> None:
     """Take out of the workspace what an evaluation has copied from there, byte by byte, into its job's logs."""
     for path in leftovers(workspace):
         copied = output / "logs" / "eval_results" / path.name
-        if copied.is_file() and copied.read_bytes() == path.read_bytes():
-            path.unlink(missing_ok=True)
+        # What cannot be removed is told by the next launch, which refuses the workspace for it.
+        with suppress(OSError):
+            if copied.is_file() and copied.read_bytes() == path.read_bytes():
+                path.unlink(missing_ok=True)
 
 
 def pack_logs(output: Path, into: Path) -> Kept | None:
@@ -322,36 +317,7 @@ def pack_logs(output: Path, into: Path) -> Kept | None:
 
 def _check_acceptance(found: Collected, golden: float) -> None:
     for figures in found.figures:
-        for length in figures.get("acceptance-lengths", ()):
-            if abs(length - golden) > golden * _TOLERANCE:
-                message = f"the realised acceptance length is {length:g} and {golden:g} was to be forced."
-                fix = "see whether the image takes the setting: python -m matrix golden inject"
-                found.findings.append(Finding(rule="result-acceptance", message=message, fix=fix))
-
-
-def _acceptance(node: Any) -> Iterator[float]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if isinstance(key, str) and key.rpartition(":")[2] in _ACCEPTANCE and _is_number(value):
-                yield float(value)
-            else:
-                yield from _acceptance(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _acceptance(value)
-
-
-def _numbers(prefix: str, node: Any) -> dict[str, float]:
-    """The numbers of nested mappings by dotted name."""
-    if _is_number(node):
-        return {prefix: node}
-    if not isinstance(node, dict):
-        return {}
-    found: dict[str, float] = {}
-    for key, value in node.items():
-        found |= _numbers(f"{prefix}.{key}" if prefix else str(key), value)
-    return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        for length in far_off(figures, golden):
+            message = f"the realised acceptance length is {length:g} and {golden:g} was to be forced."
+            fix = "see whether the image takes the setting: python -m matrix golden inject"
+            found.findings.append(Finding(rule="result-acceptance", message=message, fix=fix))

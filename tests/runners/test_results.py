@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ def places(tmp_path: Path) -> Places:
 
 def put(path: Path, content: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    path.write_text(content if isinstance(content, str) else json.dumps(content), errors="surrogateescape")
     return path
 
 
@@ -104,6 +106,18 @@ BAD: dict[str, tuple[Any, str]] = {
     "no count": ({"num_prompts": 4}, "result-shape"),
     "a count as text": ({"completed": "4"}, "result-shape"),
     "a count as a boolean": ({"completed": True}, "result-shape"),
+    "a count that is NaN": ('{"completed": NaN}', "result-shape"),
+    "more than were sent": ({"completed": 5, "num_prompts": 4}, "result-shape"),
+    "a rate that is NaN": ('{"completed": 4, "total_token_throughput": NaN}', "result-shape"),
+    "a rate without end": ('{"completed": 4, "request_throughput": Infinity}', "result-shape"),
+    "a rate beyond all numbers": ('{"completed": 4, "output_throughput": 1e999}', "result-shape"),
+    "a rate of too many digits": (f'{{"completed": 4, "output_throughput": {"9" * 400}}}', "result-shape"),
+    "a rate below nothing": ({"completed": 4, "output_throughput": -1.5}, "result-shape"),
+    "no token in all that time": ({"completed": 4, "total_token_throughput": 0}, "result-empty"),
+    "too deep": ("[" * 200_000, "result-broken"),
+    "deep inside": (f'{{"completed": {"[" * 800 + "]" * 800}}}', "result-shape"),
+    "a number of too many digits": (f'{{"completed": {"9" * 10_000}}}', "result-broken"),
+    "not text": ("\udcff", "result-broken"),
 }
 
 
@@ -113,6 +127,53 @@ def test_a_file_alone_is_no_result(places: Places, content: Any, rule: str) -> N
     collected = found({**FIXED, "conc": [4]}, places)
     assert rules(collected) == [rule]
     assert not collected.verified
+    assert len(collected.findings[0].message) < 300
+    json.dumps(collected.figures, allow_nan=False)
+
+
+def test_what_a_client_has_nothing_of_costs_no_result(places: Places) -> None:
+    """With one token a request there is no time between tokens."""
+    text = '{"completed": 4, "num_prompts": "four", "median_tpot_ms": NaN, "median_ttft_ms": 2.5}'
+    put(places.output / "logs" / "results_concurrency_4.json", text)
+    collected = found({**FIXED, "conc": [4]}, places)
+    assert collected.verified
+    assert collected.figures == [{"conc": 4, "successful": 4, "median-ttft-ms": 2.5}]
+
+
+def test_what_is_no_regular_file_is_no_result_and_holds_nothing_up(places: Places) -> None:
+    os.mkfifo(places.output / "logs" / "results_concurrency_4.json")
+    (places.output / "logs" / "results_concurrency_8.json").mkdir()
+    assert not settled(FIXED, places, PREFIX)
+    assert rules(found(FIXED, places)) == ["result-broken", "result-broken"]
+
+
+def test_a_file_larger_than_any_result_is_not_read(places: Places) -> None:
+    path = put(places.output / "logs" / "results_concurrency_4.json", {"completed": 4})
+    os.truncate(path, 2**40)
+    collected = found({**FIXED, "conc": [4]}, places)
+    assert rules(collected) == ["result-broken"]
+    assert "1,099,511,627,776 bytes" in collected.findings[0].message
+
+
+def test_a_result_that_cannot_be_taken_out_of_the_workspace_is_kept_and_told(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that ran as root leaves files that the launch may read alone."""
+    put(places.workspace / f"{PREFIX}_conc16.json", GOOD_AGENTIC)
+
+    unlink = Path.unlink
+
+    def refuse(path: Path, **options: bool) -> None:
+        if path.parent == places.workspace:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        unlink(path, **options)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    collected = found(AGENTIC, places)
+    assert collected.verified
+    assert rules(collected) == ["result-stays"]
+    assert "Permission denied" in str(collected.findings[0])
+    assert [kept.name for kept in collected.kept] == ["result_conc16.json"]
 
 
 def test_an_evaluation_needs_scores(places: Places) -> None:
@@ -124,6 +185,33 @@ def test_an_evaluation_needs_scores(places: Places) -> None:
     assert collected.verified
     assert collected.figures == [{"eval": {"gsm8k": {"exact_match,strict-match": 0.93}}}]
     assert [kept.name for kept in collected.kept] == ["eval_m_results_2026.json"]
+
+
+SCORES: dict[str, tuple[Any, str]] = {
+    "no score of a task": ({"gsm8k": {"alias": "gsm8k"}}, "result-empty"),
+    "a task that is no mapping": ({"gsm8k": 0.93}, "result-verified"),
+    "its error alone": ({"gsm8k": {"exact_match_stderr,strict-match": 0.1}}, "result-empty"),
+    "NaN": ('{"gsm8k": {"exact_match,strict-match": NaN}}', "result-shape"),
+    "words": ({"gsm8k": "failed"}, "result-empty"),
+    "a list": ([0.93], "result-empty"),
+}
+
+
+@pytest.mark.parametrize(("content", "rule"), SCORES.values(), ids=SCORES)
+def test_tasks_without_a_score_are_no_evaluation(places: Places, content: Any, rule: str) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    put(places.output / "logs" / "eval_results" / "results_1.json", f'{{"results": {text}}}')
+    collected = found(EVAL, places)
+    assert collected.verified is (rule == "result-verified")
+    assert rules(collected) == ([] if rule == "result-verified" else [rule])
+
+
+def test_an_error_of_a_score_that_is_nan_costs_no_evaluation(places: Places) -> None:
+    text = '{"results": {"gsm8k": {"exact_match": 0.5, "exact_match_stderr": NaN}, "group": {"alias": "all"}}}'
+    put(places.output / "logs" / "eval_results" / "results_1.json", text)
+    collected = found(EVAL, places)
+    assert collected.verified
+    assert collected.figures == [{"eval": {"gsm8k": {"exact_match": 0.5}, "group": {}}}]
 
 
 def test_an_evaluation_after_throughput_is_not_taken_on_trust(places: Places) -> None:
@@ -141,6 +229,13 @@ def test_the_realised_acceptance_is_held_against_the_golden_one(places: Places, 
     collected = found(AGENTIC, places, golden="3.01")
     assert collected.verified is fits
     assert collected.figures[0]["acceptance-lengths"] == [length]
+
+
+@pytest.mark.parametrize("length", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400, "0"])
+def test_a_length_that_is_no_number_is_not_the_golden_one(places: Places, length: str) -> None:
+    text = json.dumps({**GOOD_AGENTIC, "decode": [{"acceptance_length": 0}]}).replace(": 0}", f": {length}}}")
+    put(places.workspace / f"{PREFIX}_conc16.json", text)
+    assert found(AGENTIC, places, golden="3.01").verified is False
 
 
 def test_logs_are_packed_whole(places: Places) -> None:
