@@ -30,6 +30,7 @@ FLOORS: Final = (
 ROOM_OF: Final = {
     "findings": "findings|errors",
     "errors": "findings|errors",
+    "lean": "findings|errors",
     "forge": "github",
     "refusal": "github",
     "retry": "github",

@@ -44,7 +44,8 @@ def payload(side: Side, name: str, *, rows_only: bool = False) -> dict[str, Any]
         return _row(side.row(name))
     covered = point.digest_payload()
     stack = {"golden": covered["golden"], "pin": covered["pin"], "patches": dict(covered["patches"])}
-    return {**covered["row"], "recipe": covered["recipe"], **stack}
+    row = {key: value for key, value in covered["row"].items() if key != "run-eval"}
+    return {**row, **covered["run"], "recipe": covered["recipe"], **stack}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import sha256
-from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.config.model import Aggregated, SingleNode
@@ -30,7 +28,7 @@ NO_RECIPES: Final[Recipes] = (None, None, None)
 """The throughput recipe, the accuracy recipe and the golden length of a job whose recipe nobody read."""
 
 _NOT_IN_DIGEST: Final = ("exp-name", "run-eval", "id", "name", "config-key", "recipe", "recipe-fingerprint", "digest")
-_EVALUATION_FIELDS: Final = ("eval-framework", "eval-suite", "eval-conc", "eval-all-concs")
+_OF_THE_RUN: Final = ("conc", "eval-framework", "eval-suite", "eval-conc", "eval-all-concs", "eval-only")
 _MARKS: Final = {None: "", True: ', "run-eval": true', False: ', "run-eval": false'}
 _SPEC_TAG: Final = {"none": "", "mtp": "-mtp", "draft_model": "-draft"}
 
@@ -184,29 +182,29 @@ class Point(NamedTuple):
     def digest(self) -> str:
         """sha256 over everything that makes this job what it is: equal digests are the same job.
 
-        Canonical JSON of the row without its names and run-eval marks (an accuracy run keeps its eval fields), the
-        resolved and injected recipe, the golden value, the patches and the pin.
+        Of the canonical JSON of `digest_payload`, in which the row is not written out: its own sha256 stands for it.
         """
         deployment, concs = self.deployment, self.concs
-        conc = f"[{','.join(map(str, concs))}]" if deployment.multinode else concs[0]
+        conc = f"[{','.join(map(str, concs))}]" if deployment.multinode else str(concs[0])
         if self.eval_only:
-            head, middle, end = deployment.eval_texts.digest
-            text = f"{head}{conc}{middle}{evaluation_texts(self.evaluation, True)[1]}{end}"
-        else:
-            head, end = deployment.texts.digest
-            text = f"{head}{conc}{end}"
-        return sha256(text.encode()).hexdigest()
+            return deployment.eval_texts.digest(conc, evaluation_texts(self.evaluation, True)[1])
+        return deployment.texts.digest(conc, "")
 
     def digest_payload(self) -> dict[str, Any]:
-        """What the digest covers, as JSON has it. A resolved recipe stands for itself: its file name does not count."""
+        """What the digest covers, as JSON has it.
+
+        ``row``: without its names, and as it is before evaluations are marked. ``run``: the concurrency, and the eval
+        fields of an accuracy run. ``recipe``: resolved and injected; its file name does not count. ``golden``: the
+        acceptance length. ``patches`` and ``pin``: the software below.
+        """
         deployment = self.deployment
         recipe = deployment.eval_recipe if self.eval_only else deployment.recipe
         row = self.row()
         for key in _NOT_IN_DIGEST:
             row.pop(key, None)
-        if not self.eval_only:
-            for key in _EVALUATION_FIELDS:
-                row.pop(key, None)
+        run = {key: row.pop(key) for key in _OF_THE_RUN if key in row}
+        if not deployment.agentic:
+            row["run-eval"] = False
         if recipe is not None:
             row.pop("srt-recipe", None)
             for role in ("prefill", "decode"):
@@ -219,10 +217,13 @@ class Point(NamedTuple):
             "pin": deployment.stack.pin,
             "recipe": plain(recipe.data) if recipe is not None else None,
             "row": row,
+            "run": run if self.eval_only else {"conc": run["conc"]},
         }
 
     def row(self) -> dict[str, Any]:
         """The row: InferenceX's fields in its order, then ours."""
+        from json import loads
+
         row: dict[str, Any] = loads(self.row_json())
         return row
 
@@ -236,16 +237,14 @@ class Point(NamedTuple):
             own, marks = str(concs[0]), _MARKS[run_eval]
         else:
             own, marks = "true" if run_eval else "false", ""
-        eval_end = name_end = ""
+        eval_end = name_end = eval_c = ""
         if self.eval_only:
-            eval_end, name_end, digest = self._eval_end(), " eval", self.digest
-            marks += evaluation_texts(evaluation, True)[0]
-        else:
-            # The digest, once more here: this is where a million rows spend their time.
-            before, behind = texts.digest
-            digest = sha256(f"{before}{conc.replace(' ', '')}{behind}".encode()).hexdigest()
-            if evaluation is not None:
-                marks += evaluation_texts(evaluation, False)[0]
+            eval_end, name_end = self._eval_end(), " eval"
+            fields, eval_c = evaluation_texts(evaluation, True)
+            marks += fields
+        elif evaluation is not None:
+            marks += evaluation_texts(evaluation, False)[0]
+        digest = texts.digest(conc.replace(" ", ""), eval_c)
         return (
             f"{texts.head}{conc}{texts.middle}{own}{texts.end}{marks}{texts.before_id}{dashed}{deployment.tail}{eval_end}"
             f'{texts.before_name}{dashed}{name_end}{texts.before_digest}{digest}"}}'

@@ -12,10 +12,10 @@ In this module ``x`` is how a field is shown, ``x_c`` how it stands in canonical
 from __future__ import annotations
 
 from functools import lru_cache
-from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Final
 
 from matrix.config.model import ScenarioKind, SingleNode
+from matrix.lean import quoted
 
 if TYPE_CHECKING:
     from matrix.config.model import Config, Entry, Scenario, Worker

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from hashlib import sha256
-from json import JSONEncoder
-from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from matrix.lean import quoted, sha256
 from matrix.points.row import row_text
 
 if TYPE_CHECKING:
@@ -15,10 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Texts", "evaluation_texts"]
 
-_canonical: Final = JSONEncoder(check_circular=False, sort_keys=True, separators=(",", ":")).encode
 _RUN_EVAL: Final = '"run-eval":false,'
-_FRAMEWORK: Final = '"framework":'
-"""Behind the eval fields in canonical JSON."""
 
 
 class Texts:
@@ -26,18 +21,17 @@ class Texts:
 
     ``head``, ``middle``, ``end``: InferenceX's fields of a row up to the concurrency, up to the second value that is a
     point's own (the concurrency in an agentic exp-name, else run-eval), and the rest. ``before_id``, ``before_name``,
-    ``before_digest``: what joins ours. ``digest``: what the digest covers, cut at the concurrency, and for accuracy
-    runs where their fields go. ``canonical``: the canonical row without conc and exp-name; ``fingerprint`` covers it.
+    ``before_digest``: what joins ours. ``canonical``: the canonical row without conc and exp-name, of which
+    ``fingerprint`` is the hash. ``shared``: the hash of all that a digest covers up to what is a point's own.
     """
 
     __slots__ = (
-        "before_digest", "before_id", "before_name", "canonical", "digest", "end", "fingerprint", "head", "middle"
+        "before_digest", "before_id", "before_name", "canonical", "end", "fingerprint", "head", "middle", "shared"
     )  # fmt: skip
 
     def __init__(self, d: Deployment, *, eval_only: bool) -> None:
         self.head, self.middle, self.end, *canonical = row_text(d, power=not eval_only)
-        first, most, last = canonical
-        self.canonical = f"{{{first}{most}{'' if d.agentic else _RUN_EVAL}{last}}}"
+        self.canonical = _row(d, canonical)
         self.fingerprint = sha256(self.canonical.encode()).hexdigest()
         recipe = "" if d.reference is None else f', "recipe": {quoted(d.reference)}'
         if not eval_only:
@@ -45,22 +39,36 @@ class Texts:
         self.before_id = f', "id": "{d.stem}'
         self.before_name = f'{d.node_end}", "name": {quoted(d.title)[:-1]} c'
         self.before_digest = f'", "config-key": "{d.config.key}"{recipe}, "digest": "'
-        self.digest = _digest_texts(d, canonical, eval_only=eval_only)
+        self.shared = self._shared(d, eval_only=eval_only)
+
+    def _shared(self, d: Deployment, *, eval_only: bool) -> Any:
+        recipe = d.eval_recipe if eval_only else d.recipe
+        golden = "null" if eval_only or d.golden is None else quoted(d.golden)
+        resolved, row = "null", self.fingerprint
+        if recipe is not None:
+            resolved = _canonical(recipe.data)
+            _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
+            row = sha256(_row(d, canonical).encode()).hexdigest()
+        text = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":"{row}","run":'
+        return sha256(text.encode())
+
+    def digest(self, conc: str, evaluation: str) -> str:
+        """The digest of a point with these own values, as canonical JSON has them."""
+        digest = self.shared.copy()
+        digest.update(f'{{"conc":{conc}{evaluation}}}}}'.encode())
+        text: str = digest.hexdigest()
+        return text
 
 
-def _digest_texts(d: Deployment, canonical: list[str], *, eval_only: bool) -> tuple[str, ...]:
-    recipe = d.eval_recipe if eval_only else d.recipe
-    golden = "null" if eval_only or d.golden is None else quoted(d.golden)
-    resolved = "null"
-    if recipe is not None:
-        resolved = _canonical(recipe.data)
-        _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
+def _row(d: Deployment, canonical: list[str]) -> str:
     first, most, last = canonical
-    head = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":{{{first}"conc":'
-    if not eval_only:
-        return head, f",{most}{last}}}}}"
-    before, framework, behind = most.partition(_FRAMEWORK)
-    return head, f",{before}", f"{framework}{behind}{last}}}}}"
+    return f"{{{first}{most}{'' if d.agentic else _RUN_EVAL}{last}}}"
+
+
+def _canonical(value: Any) -> str:
+    from json import dumps
+
+    return dumps(value, check_circular=False, sort_keys=True, separators=(",", ":"))
 
 
 @lru_cache(maxsize=16)
@@ -70,7 +78,7 @@ def _stack_text(stack: Stack) -> str:
 
 @lru_cache(maxsize=4096)
 def evaluation_texts(evaluation: Evaluation | None, eval_only: bool) -> tuple[str, str]:
-    """The eval fields behind other fields of a row, and before other fields of a canonical one."""
+    """The eval fields behind other fields of a row, and behind other fields of a canonical one."""
     fields = {}
     if evaluation is not None:
         fields = {"eval-framework": quoted(evaluation.framework), "eval-suite": quoted(evaluation.suite)}
@@ -81,4 +89,4 @@ def evaluation_texts(evaluation: Evaluation | None, eval_only: bool) -> tuple[st
     if eval_only:
         fields["eval-only"] = "true"
     shown = "".join([f', "{name}": {text}' for name, text in fields.items()])
-    return shown, "".join([f'"{name}":{text},' for name, text in sorted(fields.items())])
+    return shown, "".join([f',"{name}":{text}' for name, text in sorted(fields.items())])
