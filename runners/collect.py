@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrix.config.source import read_bytes
 from matrix.errors import NothingSelectedError, RefusedError
 from matrix.findings import Finding, Span
+from runners.figures import read_back
+from runners.jsontext import parse
 from runners.receipt import NAME, Receipt, Step, read_receipt
+from runners.workspace import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,7 @@ def read_row(place: Path) -> Row:
     receipt = read_receipt(place)
     figures = _figures(place) if receipt.step is Step.ENDED else ()
     why = receipt.outcome.get("why")
-    return Row(str(receipt.point.get("id")), str(receipt.point.get("digest")), str(why or ""), receipt, figures)
+    return Row(receipt.point["id"], receipt.point["digest"], str(why or ""), receipt, figures)
 
 
 def _figures(folder: Path) -> tuple[dict[str, Any], ...]:
@@ -105,21 +106,28 @@ def _figures(folder: Path) -> tuple[dict[str, Any], ...]:
     if not path.is_file():
         return ()
     try:
-        found = json.loads(read_bytes(path, what="summary"))
-        return tuple(dict(each) for each in found["figures"])
-    except (ValueError, TypeError, KeyError) as error:
-        message = f"this summary cannot be read: {error!r}."
-        raise RefusedError([Finding(rule="collect-summary", message=message, span=Span(str(path)))]) from None
+        found = parse(read_bytes(path, what="summary"))
+        listed = found.get("figures") if isinstance(found, dict) else None
+        if not isinstance(listed, list):
+            msg = "it lists no figures"
+            raise ValueError(msg)
+        return tuple(map(read_back, listed))
+    except ValueError as error:
+        message = f"this summary cannot be read: {error}."
+        fix = "take the summary.json of the launch, or launch again"
+        raise RefusedError([Finding(rule="collect-summary", message=message, fix=fix, span=Span(str(path)))]) from None
 
 
 def changed(receipt: Receipt, folder: Path) -> Iterator[Finding]:
     """Files that are not what the receipt says they are."""
     for entry in receipt.results:
-        path = folder / str(entry.get("file"))
-        if not path.is_file():
-            message = "the receipt names this file, and it is not here."
-        elif sha256(path.read_bytes()).hexdigest() != entry.get("sha256"):
+        path = folder / entry["file"]
+        try:
+            if sha256_of(path) == entry["sha256"]:
+                continue
             message = "this file is not the one that the receipt names: its sha256 is another one."
-        else:
-            continue
+        except FileNotFoundError:
+            message = "the receipt names this file, and it is not here."
+        except OSError as error:
+            message = f"the receipt names this file, and it cannot be read: {error.strerror}."
         yield Finding(rule="collect-changed", message=message, fix="take the file of the launch", span=Span(str(path)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Fault", "far_off", "faults_of", "finite", "of_agentic", "of_evaluation", "of_fixed", "shown"]
+__all__ = ["Fault", "far_off", "faults_of", "finite", "of_agentic", "of_evaluation", "of_fixed", "read_back", "shown"]
 
 _TOLERANCE: Final = 0.02
 """Of a golden length, relative: a forced length is drawn at random, request by request."""
@@ -112,13 +112,28 @@ def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
     """The figures without what is no number that JSON has, and without a total that is no count."""
     kept: dict[str, Any] = {}
     for name, value in figures.items():
+        if name in {"conc", "successful", "total"} and type(value) is not int:
+            continue
         if isinstance(value, dict):
             kept[name] = finite(value)
         elif isinstance(value, list):
             kept[name] = [each for each in value if _is_finite(each)]
-        elif _is_finite(value) and (name not in {"successful", "total"} or type(value) is int):
+        elif _is_finite(value):
             kept[name] = value
     return kept
+
+
+def read_back(figures: Any) -> dict[str, Any]:
+    """Figures as a summary has them, of this launch or of whoever else wrote the file.
+
+    Raises:
+        ValueError: they are none.
+    """
+    tasks = figures.get("eval", {}) if isinstance(figures, dict) else None
+    if not isinstance(tasks, dict) or not all(isinstance(scores, dict) for scores in tasks.values()):
+        msg = f"{shown(figures)} are no figures"
+        raise ValueError(msg)
+    return finite(figures)
 
 
 def far_off(figures: Mapping[str, Any], golden: float) -> Iterator[float]:

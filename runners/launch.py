@@ -17,11 +17,11 @@ from matrix.findings import Finding, Severity, Span
 from runners import srtctl
 from runners.cancel import find_tagged
 from runners.follow import FollowPatience, follow
-from runners.job import JobId
+from runners.leftover import find_leftover
 from runners.pointfolder import own_folder, put_aside
 from runners.prepare import Prepared, Wishes, prepare
 from runners.process import InterruptedCallError
-from runners.receipt import NAME, Receipt, Step, now, read_receipt
+from runners.receipt import Receipt, Step, now
 from runners.resolved import WORKSPACE
 from runners.results import Kind, Places, clear_leftovers, collect, kinds_of, pack_logs, settled
 from runners.slurm import SlurmError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from runners.display import Display
-    from runners.job import JobRecord
+    from runners.job import JobId, JobRecord
     from runners.profile import Profile
     from runners.signals import Clock
     from runners.slurm import Slurm
@@ -282,40 +282,33 @@ def _wait_for_results(flight: Flight, places: Places, run: Launch) -> None:
         run.clock.sleep(0.5)
 
 
-def left_behind(folder: Path, target: Target, run: Launch) -> Flight | None:
-    """The job that a launch which was killed has left, None when there is none.
+def left_behind(folder: Path, target: Target, run: Launch) -> Flight | int | None:
+    """The job that a launch which was killed has left, None when there is none; an exit status after a signal.
 
     Raises:
         RefusedError: there may be one, and it is another job than the one that is asked for, or nobody can tell.
     """
-    if not (folder / NAME).is_file():
+    left = find_leftover(folder)
+    if left is None:
         return None
-    receipt = read_receipt(folder)
-    if not receipt.open:
-        return None
-    tag, job = str(receipt.job["tag"]), receipt.job.get("id")
-    if job is None:
-        found = _by_tag(tag, run, "an earlier launch was killed while it submitted")
-        if found is None:
-            run.tell(f"an earlier launch was killed before it had submitted the job {tag}")
-            JobFolder(root=Path(receipt.job["folder"])).remove()
+    receipt, job, output = left.receipt, left.job, left.output
+    if job is None or output is None:
+        job = _by_tag(left.tag, run, "an earlier launch was killed while it submitted")
+        if job is None:
+            run.tell(f"an earlier launch was killed before it had submitted the job {left.tag}")
+            left.place.remove()
             return None
-        job = str(found)
-        receipt.job |= {"id": job, "output": str(Path(receipt.job["outputs"]) / job)}
-    identity = JobId.parse(str(job))
-    since = receipt.times.get("submitting")
-    flight = Flight(
-        receipt=receipt,
-        folder=folder,
-        job=identity,
-        output=Path(str(receipt.job["output"])),
-        since=datetime.fromisoformat(since).astimezone().replace(tzinfo=None) if since else datetime.now(),  # noqa: DTZ005
-        row=receipt.point["row"],
-    )
+        output = left.outputs / str(job)
+        receipt.job |= {"id": _written(job), "output": str(output)}
+    flight = Flight(receipt=receipt, folder=folder, job=job, output=output, since=left.since, row=left.row)
     if receipt.point["digest"] == target.row["digest"]:
         run.tell(f"job {job} was submitted by an earlier launch; it is followed, and nothing is submitted")
         return flight
-    row = run.slurm.queue([identity]).get(identity)
+    try:
+        row = run.slurm.queue([job]).get(job)
+    except InterruptedCallError:
+        # That job goes on, as it did before: nobody asked for an end of it.
+        return 128 + (run.clock.received or 0)
     if row is not None and not row.state.terminal:
         message = f"job {job} of an earlier launch is still {row.word}, and its digest is {receipt.point['digest']}."
         fix = f"python -m runners cancel {job}, then launch again"
@@ -352,16 +345,17 @@ def _by_tag(tag: str, run: Launch, said: str) -> JobId | None:
 def _note_submitted(receipt: Receipt, submission: Submission, folder: Path, tell: Callable[[str], None]) -> None:
     receipt.step = Step.SUBMITTED
     job = submission.job
-    receipt.job |= {
-        "id": f"{job};{job.cluster}" if job.cluster else str(job),
-        "output": str(submission.output),
-    }
+    receipt.job |= {"id": _written(job), "output": str(submission.output)}
     receipt.times["submitted"] = now()
     try:
         receipt.write(folder)
     except RefusedError as refused:
         # The job exists, so it is followed all the same.
         tell(str(refused))
+
+
+def _written(job: JobId) -> str:
+    return f"{job};{job.cluster}" if job.cluster else str(job)
 
 
 def _stopped(receipt: Receipt, folder: Path, number: int, job: JobFolder) -> int:

@@ -34,11 +34,18 @@ def own_folder(results: Path, name: str) -> Iterator[Path]:
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             message = "another launch of this point is at work here."
             fix = "wait for it, or give this one a folder of its own: --results DIR"
             raise RefusedError(
                 [Finding(rule="launch-busy", message=message, fix=fix, span=Span(str(folder)))]
+            ) from None
+        except OSError as error:
+            # A launch without the lock could submit what another one has submitted.
+            message = f"the point's folder cannot be locked: {error.strerror}."
+            fix = "name a folder on a file system that has locks: --results DIR"
+            raise RefusedError(
+                [Finding(rule="launch-results", message=message, fix=fix, span=Span(str(folder)))]
             ) from None
         yield folder
 
@@ -49,7 +56,7 @@ def put_aside(folder: Path) -> None:
     if not mine:
         return
     earlier = folder.parent / ".earlier" / folder.name
-    number = 1 + max((int(path.name) for path in earlier.glob("[0-9]*")), default=0)
+    number = 1 + max((int(path.name) for path in earlier.glob("*") if path.name.isdecimal()), default=0)
     (earlier / str(number)).mkdir(parents=True)
     for path in mine:
         path.replace(earlier / str(number) / path.name)

@@ -10,18 +10,20 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.source import read_bytes
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Span
+from runners.jsontext import parse
 from runners.workspace import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["NAME", "Receipt", "Step", "now", "read_receipt"]
+__all__ = ["NAME", "Receipt", "Step", "now", "read_receipt", "refusal"]
 
 NAME: Final = "receipt.json"
 _VERSION: Final = 1
@@ -109,25 +111,38 @@ def read_receipt(path: Path) -> Receipt:
     """
     path = path / NAME if path.is_dir() else path
     try:
-        found = json.loads(read_bytes(path, what="receipt"))
+        found = parse(read_bytes(path, what="receipt"))
     except ValueError as error:
-        raise _refusal(path, f"it is not valid JSON: {error}") from None
+        raise refusal(path, f"it is not valid JSON: {error}") from None
     if not isinstance(found, dict) or found.get("version") != _VERSION:
         version = found.get("version") if isinstance(found, dict) else None
-        raise _refusal(path, f"its version is {version!r}, and {_VERSION} is the one that is known here")
+        raise refusal(path, f"its version is {version!r}, and {_VERSION} is the one that is known here")
     try:
         sections: Mapping[str, Any] = {name: found[name] for name in _SECTIONS}
         if not all(isinstance(value, list if name == "results" else dict) for name, value in sections.items()):
             raise TypeError
-        return Receipt(step=Step(found["step"]), **sections)
+        receipt = Receipt(step=Step(found["step"]), **sections)
     except (KeyError, TypeError, ValueError):
-        raise _refusal(path, "a section of it is missing or of the wrong kind") from None
+        raise refusal(path, "a section of it is missing or of the wrong kind") from None
+    if not all(isinstance(receipt.point.get(name), str) for name in ("id", "digest")):
+        raise refusal(path, "its point has no id or no digest")
+    if not all(map(_is_kept, receipt.results)):
+        raise refusal(path, "its results are not files of this folder, each with its sha256")
+    return receipt
+
+
+def _is_kept(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(name), str) for name in ("file", "sha256")):
+        return False
+    name: str = entry["file"]
+    return name == PurePath(name).name
 
 
 _SECTIONS: Final = ("point", "software", "inputs", "job", "times", "outcome", "results")
 
 
-def _refusal(path: Path, why: str) -> RefusedError:
+def refusal(path: Path, why: str) -> RefusedError:
+    """That a file is no receipt that anything can be done on the word of."""
     message = f"this is no receipt: {why}."
     fix = "move the file away; nothing is known of the job that it may have had"
     return RefusedError([Finding(rule="receipt-read", message=message, fix=fix, span=Span(str(path)))])

@@ -12,7 +12,6 @@ import tarfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,7 @@ from matrix.findings import Finding, Severity, Span
 from runners.figures import far_off, faults_of, finite, of_agentic, of_evaluation, of_fixed
 from runners.jsontext import parse
 from runners.resolved import WORKSPACE
-from runners.workspace import beside
+from runners.workspace import beside, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -279,11 +278,7 @@ def _keep(found: Collected, path: Path, target: Path) -> bool:
 
 
 def _kept(path: Path) -> Kept:
-    digest = sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(2**20):
-            digest.update(block)
-    return Kept(name=path.name, size=path.stat().st_size, sha256=digest.hexdigest())
+    return Kept(name=path.name, size=path.stat().st_size, sha256=sha256_of(path))
 
 
 def leftovers(workspace: Path) -> list[Path]:

@@ -6,7 +6,6 @@ digest is held against theirs.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ from matrix.points.evals import EvalMode
 from matrix.points.lookup import find_point
 from matrix.points.pipeline import expand
 from matrix.points.request import Filters, Request
+from runners.jsontext import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,7 +165,7 @@ def read_row(path: Path) -> Mapping[str, Any]:
 def _json(path: Path, what: str) -> Any:
     data = read_bytes(path, what=what)
     try:
-        return json.loads(data)
+        return parse(data)
     except ValueError as error:
         raise _refusal(path, f"this {what} is not valid JSON: {error}", f"make the {what} again") from None
 

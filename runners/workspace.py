@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
     from runners.series import Series
 
-__all__ = ["Checkout", "JobFolder", "checkout_of", "clone", "locked", "make_job_folder", "patched_tree", "write_atomic"]
+__all__ = [
+    "Checkout",
+    "JobFolder",
+    "checkout_of",
+    "clone",
+    "locked",
+    "make_job_folder",
+    "patched_tree",
+    "sha256_of",
+    "write_atomic",
+]
 
 _PLACEHOLDER: Final = """#!/bin/sh
 echo "{name} is not installed on this cluster: see tools: in the cluster profile" >&2
@@ -183,6 +193,15 @@ def write_atomic(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file of any size. Raises OSError."""
+    digest = sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def write_yaml(path: Path, document: dict[str, Any]) -> str:

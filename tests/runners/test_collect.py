@@ -85,12 +85,36 @@ def test_a_kept_file_that_is_another_one_is_found(results: Path) -> None:
     assert "collect-changed" in done.stderr
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"figures": [1]}', "{}"])
+BROKEN = (
+    "{", "[]", '{"figures": [1]}', "{}", '{"figures": {"conc": 1}}', '{"figures": [{"eval": [1]}]}',
+    '{"figures": [{"eval": {"gsm8k": 0.9}}]}', "[" * 200_000, "\\xff",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_a_broken_summary_is_refused_and_the_others_are_shown(results: Path, text: str) -> None:
     (results / "a-fixed" / "summary.json").write_text(text)
     rows, findings = collect(results)
     assert len(rows) == 5
     assert [finding.rule for finding in findings] == ["collect-summary"]
+
+
+def test_a_summary_of_whoever_wrote_it_is_shown_as_numbers_alone(results: Path) -> None:
+    figures = [{"conc": "<b>", "successful": "many", "total": [1], "median-ttft-ms": None, "x": {"y": "z"}}]
+    text = json.dumps({"figures": figures})[:-2] + ', {"conc": 4, "total-tokens-per-second": NaN}]}'
+    (results / "a-fixed" / "summary.json").write_text(text)
+    rows, findings = collect(results)
+    assert findings == []
+    assert rows[0].figures == ({"x": {}}, {"conc": 4})
+    json.dumps(records(rows), allow_nan=False)
+
+
+def test_a_kept_file_that_cannot_be_read_is_told(results: Path) -> None:
+    (results / "a-fixed" / "result_conc1.json").unlink()
+    (results / "a-fixed" / "result_conc1.json").mkdir()
+    _, findings = collect(results)
+    assert [finding.rule for finding in findings] == ["collect-changed"]
+    assert "cannot be read: Is a directory" in findings[0].message
 
 
 def test_nothing_is_status_3(tmp_path: Path) -> None:
