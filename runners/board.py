@@ -7,6 +7,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from runners.display import PlainDisplay
+from runners.harmless import on_one_line, printable
 from runners.sweep import Stage
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Board:
             state = (entry.stage, entry.job)
             before = self.told.get(entry.id, (Stage.WAITING, ""))
             if state != before and not (entry.stage in _QUIET and before[0] in _QUIET):
-                parts = [str(entry.stage), entry.id, f"job {entry.job}" if entry.job else "", entry.note]
+                parts = [str(entry.stage), entry.id, f"job {entry.job}" if entry.job else "", on_one_line(entry.note)]
                 self.stream.write("  ".join(part for part in parts if part) + "\n")
             self.told[entry.id] = state
         self.stream.flush()
@@ -46,7 +47,7 @@ class Board:
     def note(self, text: str) -> None:
         """Show one line of ours above the table."""
         self._erase()
-        self.stream.write(f"{text}\n")
+        self.stream.write("".join(f"{printable(line)}\n" for line in text.splitlines()))
         self.stream.flush()
 
     def _draw(self, entries: Sequence[Entry]) -> None:
@@ -55,7 +56,8 @@ class Board:
         failed = [entry for entry in entries if entry.stage is Stage.FAILED]
         rows = [*failed, *moving][-max(1, height - 3) :]
         lines = [
-            f"{entry.stage:10} {entry.job:>9} {entry.elapsed:>10}  {entry.id}  {entry.note}".rstrip() for entry in rows
+            f"{entry.stage:10} {entry.job:>9} {entry.elapsed:>10}  {entry.id}  {on_one_line(entry.note)}".rstrip()
+            for entry in rows
         ]
         lines.append(counts(entries))
         self._erase()
@@ -97,5 +99,5 @@ def table(entries: Sequence[Entry]) -> str:
     """The end of a sweep as a table."""
     from tabulate import tabulate
 
-    rows = [[entry.id, str(entry.stage), entry.job, entry.note] for entry in entries]
+    rows = [[entry.id, str(entry.stage), entry.job, on_one_line(entry.note)] for entry in entries]
     return tabulate(rows, headers=["point", "end", "job", "why"], maxcolwidths=[None, None, None, 60])

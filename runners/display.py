@@ -5,9 +5,9 @@ A display never fails and never waits for its reader (`runners.output`), so a jo
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Final, Protocol
 
+from runners.harmless import defused, printable, stop_commands, visible
 from runners.output import Output
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ class TerminalDisplay(PlainDisplay):
     def log(self, lines: Sequence[str]) -> None:
         """Show lines that the job wrote, above the live line."""
         if lines:
-            self._above("".join(f"{line}\n" for line in lines))
+            self._above("".join(f"{visible(line)}\n" for line in lines))
 
     def note(self, text: str) -> None:
-        """Show one line of ours, above the live line."""
-        self._above(f"{text}\n")
+        """Show one line of ours, above the live line. Programs are quoted in it."""
+        self._above("".join(f"{printable(line)}\n" for line in text.splitlines()))
 
     def phase(self, text: str) -> None:
         """Show the heading, above the live line."""
@@ -102,7 +102,7 @@ class TerminalDisplay(PlainDisplay):
 
     def live(self, text: str) -> None:
         """Write over the line at the bottom; a line that would wrap is cut, or it could not be erased."""
-        self._text = text[: max(1, self._output.columns - 1)]
+        self._text = printable(text)[: max(1, self._output.columns - 1)]
         if self._text != self._shown and self.blocked is None:
             self._output.write(f"{_ERASE}{self._text}")
             self._shown = self._text
@@ -124,7 +124,7 @@ class ActionsDisplay(PlainDisplay):
         super().__init__(stream)
         self._heading = ""
         self._open = False
-        self._token = ""
+        self._go_on = ""
 
     def log(self, lines: Sequence[str]) -> None:
         """Show lines that the job wrote, with the commands of GitHub switched off until the next line of ours."""
@@ -132,15 +132,15 @@ class ActionsDisplay(PlainDisplay):
             return
         self._begin()
         start = ""
-        if not self._token:
-            self._token = secrets.token_hex(16)
-            start = f"::stop-commands::{self._token}\n"
+        if not self._go_on:
+            stop, self._go_on = stop_commands()
+            start = f"{stop}\n"
         self._output.write(start + "".join(f"{line}\n" for line in lines))
 
     def note(self, text: str) -> None:
         """Show one line of ours outside of the group, which is folded away once it has ended."""
         self._end()
-        self._output.write(f"{text}\n")
+        self._output.write(f"{defused(text)}\n")
 
     def phase(self, text: str) -> None:
         """End the group, and begin one with this heading."""
@@ -159,9 +159,9 @@ class ActionsDisplay(PlainDisplay):
             self._open = True
 
     def _end(self) -> None:
-        if self._token:
-            self._output.write(f"::{self._token}::\n")
-            self._token = ""
+        if self._go_on:
+            self._output.write(f"{self._go_on}\n")
+            self._go_on = ""
         if self._open:
             self._output.write("::endgroup::\n")
             self._open = False

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from matrix.report.markdown import cell
+from runners.harmless import on_one_line
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from runners.collect import Row
 
@@ -13,6 +17,9 @@ __all__ = ["SUMMARY", "markdown", "records", "table"]
 
 SUMMARY: Final = 1_000_000
 """Bytes of a page; GitHub loses a step's summary whole when it has more than 1 MiB."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_LONGEST: Final = 300
+"""Letters of a reason on a page."""
 _LISTED: Final = 100
 """Points that a page names one by one, with the reason, before the table."""
 
@@ -42,13 +49,22 @@ def records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def table(rows: Sequence[Row], style: str = "simple", *, planned: bool = False) -> str:
-    """For people, one line a measurement; ``github`` is markdown. ``planned``: with where each result is from."""
+def table(rows: Sequence[Row], *, planned: bool = False) -> str:
+    """For people, one line a measurement. ``planned``: with where each result is from."""
+    return _table(rows, "simple", str, planned=planned)
+
+
+def _table(rows: Sequence[Row], style: str, written: Callable[[str], str], *, planned: bool) -> str:
     from tabulate import tabulate
 
     origin = ("from",) if planned else ()
     headers = ("point", "end", *origin, "job", "conc", "requests", *_SHOWN, "accuracy")
-    return tabulate(list(_lines(rows, planned=planned)), headers=headers, tablefmt=style, disable_numparse=True)
+    # Receipts and results are what jobs and other runs wrote.
+    lines = [
+        [written(on_one_line("" if value is None else str(value))) for value in line]
+        for line in _lines(rows, planned=planned)
+    ]
+    return tabulate(lines, headers=headers, tablefmt=style, disable_numparse=True)
 
 
 def markdown(rows: Sequence[Row], *, planned: bool = False, room: int = SUMMARY) -> str:
@@ -67,10 +83,10 @@ def markdown(rows: Sequence[Row], *, planned: bool = False, room: int = SUMMARY)
     parts += [f"{count:,} {_are(count)} reused from run {run}" for run, count in reused.items()]
     bad = [row for row in rows if not row.succeeded]
     lines = [f"{', '.join(parts)}.", ""]
-    lines += [f"- `{row.id}`: {_plain(row.why or row.end)}" for row in bad[:_LISTED]]
+    lines += [f"- {_code(row.id)}: {cell(on_one_line(row.why or row.end)[:_LONGEST])}" for row in bad[:_LISTED]]
     lines += [f"- and {len(bad) - _LISTED:,} more, which the table names"] if len(bad) > _LISTED else []
     lines += [""] if bad else []
-    shown = table(rows, "github", planned=planned).splitlines()
+    shown = _table(rows, "github", cell, planned=planned).splitlines()
     room -= len("\n".join(lines).encode()) + 100
     kept = list(_within(shown, room))
     more = len(shown) - len(kept)
@@ -90,10 +106,9 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _plain(text: str) -> str:
-    """One line without markup: what a job says of itself is the text of a change."""
-    text = " ".join(text.split())[:300]
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|&@~!" else letter for letter in text)
+def _code(name: str) -> str:
+    """A name as code, where it is one."""
+    return f"`{name}`" if _NAME.fullmatch(name) else cell(on_one_line(name))
 
 
 def _lines(rows: Sequence[Row], *, planned: bool) -> Iterator[list[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import click
@@ -13,6 +15,7 @@ from runners.cli.inspect import cancel, doctor, repro
 from runners.cli.launch import launch
 from runners.cli.patches import patches
 from runners.cli.sweep import sweep
+from runners.harmless import defused, printable
 
 __all__ = ["main"]
 
@@ -22,7 +25,12 @@ class _Main(click.Group):
         try:
             return super().invoke(ctx)
         except MatrixError as error:
-            click.echo(str(error), err=True)
+            said = str(error)
+            if os.environ.get("GITHUB_ACTIONS") == "true":
+                said = defused(said)
+            elif sys.stderr.isatty():
+                said = "\n".join(map(printable, said.splitlines()))
+            click.echo(said, err=True)
             ctx.exit(error.exit_status)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
 from runners.cli.main import main
 from runners.collect import Row
-from runners.outcomes import SUMMARY, markdown
-from runners.receipt import Step
+from runners.outcomes import SUMMARY, markdown, table
+from runners.receipt import Receipt, Step
 from tests.runners.test_collect import put
 
 if TYPE_CHECKING:
@@ -129,6 +130,30 @@ def test_what_a_job_says_of_itself_is_no_markup() -> None:
     why = "<img src=x> @org/team [a](b)\n## `x` | y"
     shown = markdown([Row("a", "d", why)])
     assert "- `a`: \\<img src=x\\> \\@org/team \\[a\\](b) \\#\\# \\`x\\` \\| y\n" in shown
+
+
+EVIL = "x|y <b>@org</b>\n| [a](b) \x1b[2J`z`"
+
+
+@pytest.mark.parametrize("place", ["id", "verdict", "job", "task", "figure"])
+def test_no_cell_is_markup_or_an_order_to_a_terminal(place: str) -> None:
+    """Receipts and results are what jobs and other runs wrote."""
+    outcome = {"success": False, "verdict": EVIL if place == "verdict" else "failed"}
+    job = {"id": EVIL if place == "job" else "7"}
+    receipt = Receipt(step=Step.ENDED, point={"id": "a", "digest": "d"}, job=job, outcome=outcome)
+    figures: dict[str, Any] = {"eval": {EVIL if place == "task" else "gsm8k": {"exact_match": 0.5}}}
+    if place == "figure":
+        figures["conc"] = EVIL
+    row = Row(EVIL if place == "id" else "a", "d", "", receipt, (figures,))
+    shown = markdown([row])
+    assert len(re.findall(r"^\|", shown, re.MULTILINE)) == 3
+    lines = [line for line in shown.splitlines() if "org" in line]
+    assert lines
+    for line in lines:
+        assert r"x\|y \<b\>\@org\</b\> \| \[a\](b) \`z\`" in line
+    for text in (shown, table([row])):
+        assert "\x1b" not in text
+    assert len(table([row]).splitlines()) == 3
 
 
 def test_no_point_is_status_3(tmp_path: Path) -> None:
