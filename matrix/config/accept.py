@@ -28,7 +28,7 @@ from matrix.config.source import Map, Seq, WrittenFloat
 
 if TYPE_CHECKING:
     from matrix.config.model import Topology
-    from matrix.config.source import Document, Mark
+    from matrix.config.source import Document
 
 __all__ = ["configs_of"]
 
@@ -42,7 +42,7 @@ def configs_of(document: Document) -> tuple[Config, ...]:
     root = document.root
     if type(root) is not Map:
         raise Unacceptable
-    return tuple(_config(key, node, document, root.marks[key][0]) for key, node in root.items())
+    return tuple(_config(key, node, document) for key, node in root.items())
 
 
 _CONFIG_KEYS: Final = frozenset(
@@ -71,7 +71,7 @@ _TEXT: Final = {str}
 _SPEC_DECODING: Final = frozenset(("none", "mtp", "draft_model"))
 
 
-def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
+def _config(key: str, node: Any, document: Document) -> Config:
     if type(node) is not Map or not _CONFIG_KEYS.issuperset(node) or not is_config_key(key) or None in node.values():
         raise Unacceptable
     get = node.get
@@ -116,7 +116,6 @@ def _config(key: str, node: Any, document: Document, mark: Mark) -> Config:
         tuple(blocks),
         node,
         document,
-        mark,
     )
 
 

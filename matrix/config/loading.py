@@ -91,7 +91,7 @@ def load_evals(path: str | Path) -> Document:
 def _read(path: str | Path, what: str, kind: str) -> Document:
     """The parsed file. Where its values are unclear, what else is wrong with it is told in the same refusal."""
     try:
-        return load(path, what=what)
+        return load(path, noted=False, what=what)
     except UnclearError as unclear:
         if unclear.document is None:
             raise

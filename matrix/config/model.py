@@ -193,7 +193,7 @@ class Config:
     """One master config: what is served, on which runner, and the space to search. ``scenarios``: fixed ones first."""
 
     __slots__ = (
-        "disagg", "document", "framework", "image", "key", "kv_p2p_transfer", "mark", "model", "model_prefix",
+        "disagg", "document", "framework", "image", "key", "kv_p2p_transfer", "model", "model_prefix",
         "multinode", "node", "precision", "router", "runner", "scenarios",
     )  # fmt: skip
 
@@ -213,7 +213,6 @@ class Config:
         scenarios: tuple[Scenario, ...],
         node: Map,
         document: Document,
-        mark: Mark,
     ) -> None:
         self.key: Final = key
         self.image: Final = image
@@ -229,7 +228,12 @@ class Config:
         self.scenarios: Final = scenarios
         self.node: Final = node
         self.document: Final = document
-        self.mark: Final = mark
+
+    @property
+    def mark(self) -> Mark:
+        """Where its key stands."""
+        mark: Mark = self.document.root.marks[self.key][0]
+        return mark
 
 
 def is_config_key(text: str) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from matrix.config.places import Places
 
 __all__ = ["Map", "Mark", "Seq", "WrittenFloat", "plain"]
 
@@ -18,13 +21,13 @@ class Mark(Protocol):
 class Map(dict[Any, Any]):
     """A mapping; ``mark`` is where it begins, ``marks[key]`` the marks of a key and of its value.
 
-    ``places`` is what reading leaves: key, its mark, the mark of its value, and so on in a flat list. Few mappings are
-    ever asked for their marks, so only those that are get a second dict.
+    ``places`` is what reading leaves: key, its mark, the mark of its value, and so on in a flat list; or who finds the
+    places again. Few mappings are ever asked for their marks, so only those that are get a second dict.
     """
 
     __slots__ = ("_marks", "mark", "places")
     mark: Mark
-    places: list[Any]
+    places: list[Any] | Places
     _marks: dict[Any, tuple[Mark, Mark]]
 
     @property
@@ -33,10 +36,13 @@ class Map(dict[Any, Any]):
         try:
             return self._marks
         except AttributeError:
-            places = iter(self.places)
-            self._marks = {
-                key: (mark, value_mark) for key, mark, value_mark in zip(places, places, places, strict=True)
-            }
+            places = self.places
+            if isinstance(places, list):
+                flat = iter(places)
+                self._marks = {key: (mark, value_mark) for key, mark, value_mark in zip(flat, flat, flat, strict=True)}
+            else:
+                marks = iter(places.members(self.mark, 2 * len(self)))
+                self._marks = dict(zip(self, zip(marks, marks, strict=True), strict=True))
             return self._marks
 
     @marks.setter
@@ -45,11 +51,19 @@ class Map(dict[Any, Any]):
 
 
 class Seq(list[Any]):
-    """A list; ``mark`` is where it begins, ``marks[i]`` where its member i does."""
+    """A list; ``mark`` is where it begins, ``marks[i]`` where member i does. ``places``: these, or who finds them."""
 
-    __slots__ = ("mark", "marks")
+    __slots__ = ("mark", "places")
     mark: Mark
-    marks: list[Mark]
+    places: list[Mark] | Places
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The mark of each member."""
+        places = self.places
+        if not isinstance(places, list):
+            places = self.places = places.members(self.mark, len(self))
+        return places
 
 
 class WrittenFloat(float):

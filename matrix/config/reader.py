@@ -19,6 +19,7 @@ from yaml.events import (
 
 from matrix.config import events
 from matrix.config.nodes import Map, Seq, WrittenFloat
+from matrix.config.places import Places
 
 if TYPE_CHECKING:
     from matrix.config.nodes import Mark
@@ -53,12 +54,21 @@ class _Broken(Exception):  # noqa: N818 - never leaves this module
         self.finding = finding
 
 
-def read(data: bytes, name: str, *, integer_keys: bool) -> tuple[Any, list[Finding]]:
-    """The value of the one document in ``data``, and what is wrong; the value is None where the syntax is broken."""
-    reader = _Reader(data, name, integer_keys=integer_keys)
+class _UnnotedError(Exception):
+    """What comes next takes the places of members that were not noted."""
+
+
+def read(data: bytes, name: str, *, integer_keys: bool, noted: bool) -> tuple[Any, list[Finding]]:
+    """The value of the one document in ``data``, and what is wrong; the value is None where the syntax is broken.
+
+    ``noted``: where each member stands is noted; else it is found again when somebody asks.
+    """
+    reader = _Reader(data, name, integer_keys=integer_keys, places=None if noted or b"<<" in data else Places(data))
     root = None
     try:
         root = reader.read()
+    except _UnnotedError:
+        return read(data, name, integer_keys=integer_keys, noted=True)
     except _Broken as broken:
         reader.findings.append(broken.finding)
     if reader.findings:
@@ -83,10 +93,11 @@ def _is_utf8(data: bytes) -> bool:
 class _Reader:
     """One pass over the events of one file."""
 
-    def __init__(self, data: bytes, name: str, *, integer_keys: bool) -> None:
+    def __init__(self, data: bytes, name: str, *, integer_keys: bool, places: Places | None) -> None:
         self.data = data
         self.name = name
         self.integer_keys = integer_keys
+        self.places = places
         self.findings: list[Finding] = []
         self.scalars: dict[str, Any] = {}
         self.keys: set[str] = set()
@@ -142,7 +153,9 @@ class _Reader:
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
         node = Map()
         node.mark = start.start_mark
-        places = node.places = []
+        size, noted = 0, self.places is None
+        places: Any = [] if noted else self.places
+        node.places = places
         try:
             while True:
                 event = get_event()
@@ -157,7 +170,8 @@ class _Reader:
                     break
                 else:
                     key = self.odd_key(event)
-                key_mark = event.start_mark
+                if noted:
+                    key_mark = event.start_mark
                 event = get_event()
                 kind = type(event)
                 if kind is ScalarEvent:
@@ -172,9 +186,11 @@ class _Reader:
                     node[key] = self.sequence(event, depth + 1)
                 else:
                     node[key] = self.alias(event.anchor, event.start_mark, depth)
-                places += (key, key_mark, event.start_mark)
+                size += 1
+                if noted:
+                    places += (key, key_mark, event.start_mark)
         finally:
-            if len(places) > 3 * len(node):
+            if size > len(node):
                 self.duplicates(places)
         if _MERGE in node:
             self.merge(node)
@@ -188,7 +204,9 @@ class _Reader:
         get_event, scalars = self.get_event, self.scalars
         node = Seq()
         node.mark = start.start_mark
-        marks = node.marks = []
+        noted = self.places is None
+        marks: Any = [] if noted else self.places
+        node.places = marks
         while True:
             event = get_event()
             kind = type(event)
@@ -202,7 +220,8 @@ class _Reader:
                 break
             else:
                 node.append(self.value(event, depth))
-            marks.append(event.start_mark)
+            if noted:
+                marks.append(event.start_mark)
         if start.anchor is not None:
             self.leave(start, node)
         return node
@@ -331,8 +350,10 @@ class _Reader:
             )
         return value
 
-    def duplicates(self, places: list[Any]) -> None:
+    def duplicates(self, places: list[Any] | Places) -> None:
         """Tell of each key that a mapping has again; ``places`` as in `Map`."""
+        if not isinstance(places, list):
+            raise _UnnotedError
         from matrix.findings import Related
 
         before: dict[Any, Mark] = {}

@@ -117,15 +117,16 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES, what: str = "file") 
     return data
 
 
-def load(path: str | Path, *, integer_keys: bool = False, what: str = "file") -> Document:
+def load(path: str | Path, *, integer_keys: bool = False, noted: bool = True, what: str = "file") -> Document:
     """Read one YAML document from a file. See `loads`."""
-    return loads(read_bytes(path, what=what), str(path), integer_keys=integer_keys)
+    return loads(read_bytes(path, what=what), str(path), integer_keys=integer_keys, noted=noted)
 
 
-def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
+def loads(data: bytes, name: str, *, integer_keys: bool = False, noted: bool = True) -> Document:
     r"""Parse the bytes of one YAML document; ``name`` is what refusals call the file.
 
-    ``integer_keys`` lets integers be keys (golden curves); otherwise every key must be a string.
+    ``integer_keys`` lets integers be keys (golden curves); otherwise every key must be a string. ``noted`` False leaves
+    it open where members stand until somebody asks: faster for a file that is seldom asked, slower for one that is.
 
     >>> loads(b"tp: 8\nconc-list: [1, 1_024]\n", "x.yaml").root
     {'tp': 8, 'conc-list': [1, 1024]}
@@ -137,7 +138,7 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False) -> Document:
     key = (data, integer_keys)
     if _SHARED is not None and key in _SHARED:
         return Document(name, data, _SHARED[key])
-    root, findings = read(data, name, integer_keys=integer_keys)
+    root, findings = read(data, name, integer_keys=integer_keys, noted=noted)
     document = Document(name, data, root)
     if _SHARED is not None and not findings:
         _SHARED[key] = root

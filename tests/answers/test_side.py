@@ -157,9 +157,9 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_is_equal_on_both_sides_is_parsed_once(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
 
-    def count(data: bytes, name: str, *, integer_keys: bool) -> Any:
+    def count(data: bytes, name: str, **options: bool) -> Any:
         parsed.append(name.rpartition("/")[2])
-        return read(data, name, integer_keys=integer_keys)
+        return read(data, name, **options)
 
     monkeypatch.setattr("matrix.config.source.read", count)
     commit(repository, WIDER)

@@ -6,6 +6,7 @@ import copy
 import gzip
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from matrix.config.source import (
     Document,
     Map,
     Seq,
+    UnclearError,
     WrittenFloat,
     load,
     loads,
@@ -158,13 +160,26 @@ def test_refused(name: str) -> None:
     assert all(finding.fix for finding in refused.value.findings)
 
 
-def outcome(data: bytes, name: str = "m.yaml") -> object:
-    """Everything a caller can see of a file: values with their places, or the place and rule of each fault."""
+def outcome(data: bytes, name: str = "m.yaml", *, noted: bool = True, unclear: bool = False) -> object:
+    """Everything a caller can see of a file: values with their places, or the place and rule of each fault.
+
+    ``unclear``: the values of a file with faults, too.
+    """
     try:
-        file = loads(data, name)
-    except RefusedError as refused:
-        return [(finding.span, finding.rule) for finding in refused.findings]
+        file = loads(data, name, noted=noted)
+    except UnclearError as refused:
+        told: list[object] = [(finding.span, finding.rule) for finding in refused.findings]
+        return told + (list(seen(refused.document, refused.document.root)) if unclear and refused.document else [])
     return list(seen(file, file.root))
+
+
+def hold_what_is_found_again(data: bytes) -> None:
+    """Places that were not noted are the noted ones: looked up one by one, in one pass, and as it is."""
+    noted = outcome(data, unclear=True)
+    assert outcome(data, noted=False, unclear=True) == noted
+    for few in (0, 10**9):
+        with patch("matrix.config.places._FEW", few):
+            assert outcome(data, noted=False, unclear=True) == noted
 
 
 def seen(file: Document, value: Any) -> Iterator[object]:
@@ -185,8 +200,8 @@ def seen(file: Document, value: Any) -> Iterator[object]:
 def over_both(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[object, object]:
     pytest.importorskip("yaml._yaml", reason="PyYAML without libyaml")
     first = outcome(data)
-    with monkeypatch.context() as patch:
-        patch.setattr(events, "parser", events.pure_parser)
+    with monkeypatch.context() as patches:
+        patches.setattr(events, "parser", events.pure_parser)
         return first, outcome(data)
 
 
@@ -196,6 +211,7 @@ def test_both_parsers_agree(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     ours, theirs = over_both(text.encode(), monkeypatch)
     assert ours == theirs
     assert ours
+    hold_what_is_found_again(text.encode())
 
 
 def test_both_parsers_agree_on_real_files(monkeypatch: pytest.MonkeyPatch, shared: Path, root: Path) -> None:
@@ -206,6 +222,7 @@ def test_both_parsers_agree_on_real_files(monkeypatch: pytest.MonkeyPatch, share
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         ours, theirs = over_both(data, monkeypatch)
         assert ours == theirs, path.name
+        assert outcome(data, noted=False) == ours, path.name
 
 
 @given(st.text(alphabet="ab01 \n:-,[]{}'\"#&*!|>?%\t.~<é", max_size=30))
@@ -214,6 +231,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     result = outcome(text.encode())
     assert isinstance(result, list)
     assert result
+    hold_what_is_found_again(text.encode())
 
 
 @given(st.binary(max_size=40))
@@ -237,6 +255,7 @@ def test_what_yaml_writes_is_read_back(value: Any) -> None:
 
     text = yaml.safe_dump(value, allow_unicode=True)
     assert plain(loads(text.encode(), "m.yaml").root) == value
+    hold_what_is_found_again(text.encode())
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

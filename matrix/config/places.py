@@ -1,0 +1,114 @@
+"""Where the members of mappings and lists stand, found again in the bytes of a file that was read without noting it.
+
+Noting two marks per member is an eighth of what reading a master costs, and a run without complaints asks for a dozen
+of them. So they are looked up: the first few times by parsing the one mapping or list again, then by going once through
+the whole file. Both are held to what noting them gives by a test.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from yaml import YAMLError
+from yaml.events import CollectionEndEvent, CollectionStartEvent, NodeEvent
+
+from matrix.config.events import parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from matrix.config.nodes import Mark
+
+__all__ = ["Places"]
+
+_FEW: Final = 40
+"""So many lookups one by one cost about as much as one pass over a large master."""
+
+_PIECE: Final = 32 * 1024
+"""Bytes that hold nearly every mapping but that of a whole file."""
+
+
+class Places:
+    """The places in one file. ``data``: its bytes, which a parser has read to their end."""
+
+    __slots__ = ("_asked", "_known", "_text", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._asked = 0
+        self._known: dict[int, list[Mark]] | None = None
+        self._text: str | None = None
+
+    def members(self, mark: Mark, count: int) -> list[Mark]:
+        """The marks of the ``count`` nodes in the mapping (keys and values in turn) or list that begins at ``mark``."""
+        self._asked += 1
+        if self._known is None and self._asked <= _FEW:
+            found = self._near(mark, count)
+            if len(found) == count:
+                return found
+        if self._known is None:
+            self._known = _all(parser(self.data))
+        return self._known[mark.index]
+
+    def _near(self, mark: Mark, count: int) -> list[Mark]:
+        """Parse what begins at the mark by itself, until its members were met. Fewer, where it does not stand alone."""
+        begin = mark.index
+        if self.data.isascii():
+            piece = self.data[begin : begin + _PIECE]
+        else:
+            if self._text is None:
+                self._text = self.data.decode("utf-8-sig")
+            piece = self._text[begin : begin + _PIECE].encode()
+        indent = mark.column
+        found: list[Mark] = []
+        try:
+            for place in _members(parser(b" " * indent + piece)):
+                found.append(_Moved(place.line + mark.line, place.column, place.index + begin - indent))
+                if len(found) == count:
+                    break
+        except YAMLError:
+            pass
+        return found
+
+
+class _Moved:
+    """A mark of a piece, as one of the whole file."""
+
+    __slots__ = ("column", "index", "line")
+
+    def __init__(self, line: int, column: int, index: int) -> None:
+        self.line = line
+        self.column = column
+        self.index = index
+
+
+def _members(get_event: Callable[[], Any]) -> Iterator[Mark]:
+    """The marks of the nodes right below the first mapping or list of a stream."""
+    event = get_event()
+    while event is not None and not isinstance(event, NodeEvent):
+        event = get_event()
+    depth = int(isinstance(event, CollectionStartEvent))
+    while depth:
+        event = get_event()
+        if isinstance(event, CollectionEndEvent):
+            depth -= 1
+            continue
+        if depth == 1:
+            yield event.start_mark
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+
+
+def _all(get_event: Callable[[], Any]) -> dict[int, list[Mark]]:
+    """The marks of the nodes right below each mapping and list, by the index where that begins."""
+    known: dict[int, list[Mark]] = {}
+    open_ones: list[list[Mark]] = [[]]
+    while (event := get_event()) is not None:
+        kind, mark = type(event), event.start_mark
+        if issubclass(kind, CollectionEndEvent):
+            open_ones.pop()
+        elif issubclass(kind, NodeEvent):
+            open_ones[-1].append(mark)
+            if issubclass(kind, CollectionStartEvent):
+                open_ones.append(known.setdefault(mark.index, []))
+    return known
