@@ -91,6 +91,7 @@ def follow(
     log: Path | None = None,
     patience: FollowPatience | None = None,
     since: datetime | None = None,
+    ends_steps: bool = False,
 ) -> Followed:
     """Follow a job to its end.
 
@@ -105,8 +106,13 @@ def follow(
         log: The output file, Slurm's own entry for it by default.
         patience: Bounds.
         since: Local time of the submission.
+        ends_steps: Whether its script ends its own steps: see `runners.verdict.judge`.
     """
-    run = _Following(job, slurm, clock, display, log, patience or FollowPatience(), since)
+    patience = patience or FollowPatience()
+    watch = Watch(
+        slurm, [job], clock=clock, tell=display.note, patience=patience.watch, since=since, ends_steps=ends_steps
+    )
+    run = _Following(job, slurm, clock, display, log, patience, watch)
     try:
         return run.to_the_end()
     finally:
@@ -124,14 +130,14 @@ class _Following:
         display: Display,
         log: Path | None,
         patience: FollowPatience,
-        since: datetime | None,
+        watch: Watch,
     ) -> None:
         self.job = job
         self.slurm = slurm
         self.clock = clock
         self.display = display
         self.patience = patience
-        self.watch = Watch(slurm, [job], clock=clock, tell=display.note, patience=patience.watch, since=since)
+        self.watch = watch
         self.log = self._own(log) if log is not None else None
         self.asks_for_log = log is None
         self.beginnings = 0

@@ -113,6 +113,7 @@ def fly(flight: Flight, run: Launch) -> int:
         log=flight.log,
         patience=run.patience,
         since=flight.since,
+        ends_steps=True,
     )
     flight.receipt.times |= {"waited-seconds": round(followed.waited, 1), "ran-seconds": round(followed.ran, 1)}
     success = finish(flight, followed.verdict, followed.record, run, exit_status=followed.exit_status)
@@ -239,6 +240,7 @@ def finish(
         receipt.job |= {
             "state": record.word,
             "exit": str(record.exit) if record.exit else None,
+            "derived-exit": str(record.derived) if record.derived else None,
             "nodes": record.nodes,
             "slurm-start": record.start,
             "slurm-end": record.end,

@@ -135,7 +135,7 @@ class _Sweeping:
         self.most = most
         self.show = show
         self.fail_fast = fail_fast
-        self.watch = Watch(run.slurm, clock=run.clock, tell=run.tell, patience=run.patience.watch)
+        self.watch = Watch(run.slurm, clock=run.clock, tell=run.tell, patience=run.patience.watch, ends_steps=True)
         self.stopped = False
         self.cancelled = False
         self.deadline: float | None = None

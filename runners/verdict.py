@@ -41,24 +41,26 @@ class Verdict:
         return self.outcome is Outcome.PASSED
 
 
-# srtctl ends its workers by a signal once the benchmark is done, so the steps of every good run end so: Slurm derives
-# 0:9 for a COMPLETED job, or 137:0 when the shell around a worker saw its child die and could still say so. A worker
-# that dies earlier fails the job through srtctl. A step with another status, or killed for its memory (0:125), failed.
-_ENDED_BY_THE_JOB: Final = frozenset({
-    ExitCode(0, 0), ExitCode(0, 9), ExitCode(0, 15), ExitCode(137, 0), ExitCode(143, 0),
-})  # fmt: skip
+_ENDED_BY_SIGNAL: Final = frozenset({ExitCode(0, 9), ExitCode(0, 15), ExitCode(137, 0), ExitCode(143, 0)})
+"""What Slurm derives of steps that the job itself has ended: KILL, TERM, or how the shell around one tells of them."""
 
 
-def judge(record: JobRecord) -> Verdict:
-    """The verdict on a job that has ended.
+def judge(record: JobRecord, *, ends_steps: bool = False) -> Verdict:
+    """The verdict on a job that has ended: only COMPLETED with 0:0, and 0:0 of all its steps, passes.
 
     A job that was put back into the queue fails even when its last run passes: two runs wrote into one folder.
+
+    Args:
+        record: Slurm's last record of it.
+        ends_steps: Whether its script kills steps of its own when it is done, and fails when one has ended before. The
+            sweep driver of srtctl does so with its servers, so Slurm derives a signal from every good run. A step that
+            ended by KILL or TERM is no failure of such a job; its results are held against theirs in any case.
     """
     state = record.state
     outcome, why = Outcome.FAILED, ""
     match state:
         case JobState.COMPLETED:
-            outcome, why = _completed(record)
+            outcome, why = _completed(record, ends_steps=ends_steps)
         case JobState.FAILED:
             why = _ended_with(record)
         case JobState.CANCELLED:
@@ -106,17 +108,18 @@ def judge(record: JobRecord) -> Verdict:
     return Verdict(outcome=outcome, why=f"job {record.job} {said}: {why}")
 
 
-def _completed(record: JobRecord) -> tuple[Outcome, str]:
+def _completed(record: JobRecord, *, ends_steps: bool) -> tuple[Outcome, str]:
     if record.exit is None:
         return Outcome.UNVERIFIED, f"{record.source} gives no exit code with it"
     if record.exit != (0, 0):
         return Outcome.FAILED, _ended_with(record)
-    if record.derived is not None and record.derived not in _ENDED_BY_THE_JOB:
+    ended = ends_steps and record.derived in _ENDED_BY_SIGNAL
+    if record.derived not in {None, (0, 0)} and not ended:
         return Outcome.FAILED, f"a step of it failed, with {record.derived}"
     if record.restarts:
         times = "once" if record.restarts == 1 else f"{record.restarts} times"
         return Outcome.FAILED, f"Slurm started it again {times}, so its folder mixes what several runs wrote"
-    return Outcome.PASSED, "it succeeded"
+    return Outcome.PASSED, f"it succeeded, and ended its servers ({record.derived})" if ended else "it succeeded"
 
 
 def _ended_with(record: JobRecord) -> str:

@@ -80,6 +80,7 @@ class Watch:
         tell: Callable[[str], None],
         patience: Patience | None = None,
         since: datetime | None = None,
+        ends_steps: bool = False,
     ) -> None:
         """Watch some jobs.
 
@@ -90,7 +91,9 @@ class Watch:
             tell: Takes each line that a person should read, once.
             patience: Bounds.
             since: Local time before which none of `jobs` was submitted.
+            ends_steps: Of all of them: see `runners.verdict.judge`.
         """
+        self._ends_steps = ends_steps
         self._slurm = slurm
         self._clock = clock
         self._tell = tell
@@ -260,7 +263,7 @@ class Watch:
             record = dataclasses.replace(record, restarts=before.restarts)
         self._gone.pop(job, None)
         self._returning.pop(job, None)
-        self._statuses[job] = End(verdict=judge(record), record=record)
+        self._statuses[job] = End(verdict=judge(record, ends_steps=self._ends_steps), record=record)
 
 
 def _kind(status: Live | End) -> tuple[str, str] | None:

@@ -241,7 +241,10 @@ def test_a_point_goes_from_plan_to_verified_receipt(lab: Lab, name: str) -> None
     receipt = lab.receipt(name)
     assert receipt["outcome"]["success"] is True
     assert receipt["point"]["digest"] == receipt["point"]["planned-digest"]
-    assert receipt["job"]["state"] == "COMPLETED"
+    job = receipt["job"]
+    assert (job["state"], job["exit"]) == ("COMPLETED", "0:0")
+    # The driver has killed its servers. Were it 0:0, no exception would be needed for that.
+    assert job["derived-exit"] in {"0:9", "137:0"}
     assert receipt["inputs"]["workspace-commit"]
     assert receipt["inputs"]["container"][IMAGE].endswith(".sqsh")
     summary = json.loads((lab.results / name / "summary.json").read_text())

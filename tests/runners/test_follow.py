@@ -56,7 +56,7 @@ class Run:
         self.log = log
         self.patience = patience
 
-    def __call__(self) -> Followed:
+    def __call__(self, *, ends_steps: bool = False) -> Followed:
         return follow(
             JOB,
             slurm=Slurm(call=self.programs),
@@ -64,6 +64,7 @@ class Run:
             display=PlainDisplay(self.stream),
             log=self.log,
             patience=self.patience,
+            ends_steps=ends_steps,
         )
 
     @property
@@ -82,7 +83,7 @@ def log(tmp_path: Path) -> Path:
 def test_states_log_and_success(log: Path) -> None:
     log.write_text("one\nslurmstepd: error: *** STEP 900.0 CANCELLED ***\nsrun: error: task 0: Killed\nlast")
     run = Run(log, squeue=[PENDING, RUNNING, DONE], scontrol=[scontrol(900, "COMPLETED", DerivedExitCode="0:9")])
-    followed = run()
+    followed = run(ends_steps=True)
     assert followed.verdict.passed
     assert (followed.exit_status, followed.signal, followed.cancelled) == (0, None, False)
     assert followed.log == log
@@ -463,3 +464,10 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_a_step_that_was_killed_is_a_failure_of_a_job_that_kills_none() -> None:
+    run = Run(None, squeue=[RUNNING, DONE], scontrol=[scontrol(900, "COMPLETED", DerivedExitCode="0:9")])
+    followed = run()
+    assert followed.verdict.outcome is Outcome.FAILED
+    assert "0:9" in followed.verdict.why

@@ -14,10 +14,10 @@ FAIL, GONE, CANCELLED, PASS = Outcome.FAILED, Outcome.INFRASTRUCTURE, Outcome.CA
 ROWS = {
     "COMPLETED|0:0|0:0": (PASS, "succeeded"),
     "COMPLETED|0:0|": (PASS, "succeeded"),
-    "COMPLETED|0:0|0:9": (PASS, "succeeded"),  # srtctl ends its own workers
-    "COMPLETED|0:0|0:15": (PASS, "succeeded"),
-    "COMPLETED|0:0|137:0": (PASS, "succeeded"),  # as the shell around a worker tells of it
-    "COMPLETED|0:0|143:0": (PASS, "succeeded"),
+    "COMPLETED|0:0|0:9": (FAIL, "step"),
+    "COMPLETED|0:0|0:15": (FAIL, "step"),
+    "COMPLETED|0:0|137:0": (FAIL, "step"),
+    "COMPLETED|0:0|143:0": (FAIL, "step"),
     "COMPLETED|0:0|1:0": (FAIL, "step"),
     "COMPLETED|0:0|0:11": (FAIL, "step"),
     "COMPLETED|0:0|139:0": (FAIL, "step"),
@@ -65,6 +65,33 @@ def test_the_verdict(text: str) -> None:
     assert "900" in verdict.why
 
 
+# Of a job that ends steps of its own, as srtctl's do: derived code -> whether it passes.
+ENDED = {
+    "0:0": True, "": True, "0:9": True, "0:15": True, "137:0": True, "143:0": True,
+    "1:0": False, "0:1": False, "0:2": False, "0:6": False, "0:7": False, "0:11": False, "0:125": False,
+    "9:0": False, "15:0": False, "134:0": False, "139:0": False, "137:9": False, "1:9": False, "255:0": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("derived", ENDED)
+def test_steps_that_the_job_itself_has_ended(derived: str) -> None:
+    found = record(f"COMPLETED|0:0|{derived}")
+    verdict = judge(found, ends_steps=True)
+    assert verdict.passed is ENDED[derived]
+    assert derived in verdict.why
+    assert judge(found).passed is (derived in {"", "0:0"})
+
+
+@pytest.mark.parametrize(
+    "text", [text for text, (outcome, _) in ROWS.items() if outcome is not PASS and "COMPLETED|0:0" not in text]
+)
+def test_no_other_end_becomes_a_success(text: str) -> None:
+    """The job's own code, and every other state, count as for any job."""
+    state, code, _ = text.split("|")
+    for derived in ("0:0", "0:9", "137:0"):
+        assert judge(record(f"{state}|{code}|{derived}"), ends_steps=True).outcome is ROWS[text][0]
+
+
 @pytest.mark.parametrize("state", JobState)
 def test_only_completed_passes(state: JobState) -> None:
     verdict = judge(record(f"{state}|0:0|0:0"))
@@ -85,8 +112,9 @@ def test_recorded_states(shared: Path) -> None:
     for row, wanted, status in rows:
         found = read_accounting(row, JobId(900), "sacct")
         assert found is not None
-        verdict = judge(found)
-        assert verdict.passed is (wanted == "pass"), row
-        assert verdict.passed is (status == "0"), row
-        assert (verdict.outcome is Outcome.CANCELLED) is (wanted == "cancelled"), row
-        assert (verdict.outcome is Outcome.INFRASTRUCTURE) is ("infrastructure" in wanted), row
+        for ends_steps in (False, True):
+            verdict = judge(found, ends_steps=ends_steps)
+            assert verdict.passed is (wanted == "pass"), row
+            assert verdict.passed is (status == "0"), row
+            assert (verdict.outcome is Outcome.CANCELLED) is (wanted == "cancelled"), row
+            assert (verdict.outcome is Outcome.INFRASTRUCTURE) is ("infrastructure" in wanted), row

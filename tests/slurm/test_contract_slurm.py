@@ -111,7 +111,7 @@ def test_no_accounting_is_an_error_and_the_completion_log_answers(cluster: Clust
 
 
 def test_steps_that_a_job_ends_itself_are_no_failure(cluster: Cluster, slurm: Slurm, tmp_path: Path) -> None:
-    """What the verdict on COMPLETED rests on: srtctl ends its workers like this in every good run.
+    """What the verdict on a job of srtctl rests on: it ends its workers like this in every good run.
 
     Slurm kills the processes of a step one by one. When the child goes first, its shell may tell of that, and then go.
     """
@@ -123,7 +123,8 @@ def test_steps_that_a_job_ends_itself_are_no_failure(cluster: Cluster, slurm: Sl
     assert record is not None
     assert record.exit == ExitCode(0, 0)
     assert record.derived in {ExitCode(0, 9), ExitCode(137, 0)}
-    assert judge(record).passed
+    assert judge(record, ends_steps=True).passed
+    assert not judge(record).passed
 
 
 def test_habits_of_the_user_change_nothing(cluster: Cluster, slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
