@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from runners.job import JobState
 from runners.process import InterruptedCallError
-from runners.slurm import SlurmError
+from runners.slurm import DeniedError, SlurmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from runners.job import JobId
     from runners.signals import Clock
     from runners.slurm import Slurm
 
-__all__ = ["cancel", "find_tagged"]
+__all__ = ["after_the_order", "cancel", "find_tagged"]
 
 _FIRST: Final = 1.0
 
@@ -42,6 +43,9 @@ def cancel(
             slurm.cancel(ids)
         except InterruptedCallError:
             continue
+        except DeniedError as error:
+            tell(f"not cancelled: {error}. fix: ask the owner of the job, or name one of yours")
+            return False
         except SlurmError as error:
             if delay == _FIRST:
                 tell(f"the order to cancel was not taken, trying again ({error})")
@@ -52,6 +56,26 @@ def cancel(
             delay *= 2
         else:
             return True
+
+
+def after_the_order(slurm: Slurm, jobs: Iterable[JobId]) -> Iterator[str]:
+    """What became of each job, one line each. scancel itself says nothing of a job that has ended or never was."""
+    ids = tuple(jobs)
+    try:
+        rows = slurm.queue(ids)
+    except SlurmError as error:
+        yield f"the order was taken, and Slurm does not say what became of it: {error}"
+        return
+    for job in ids:
+        row = rows.get(job)
+        if row is None:
+            yield f"{job}: the controller knows no such job (any more), so there was nothing to cancel"
+        elif row.state is JobState.CANCELLED:
+            yield f"{job}: cancelled"
+        elif row.state.terminal:
+            yield f"{job}: it had ended before, as {row.word}"
+        else:
+            yield f"{job}: it is being cancelled, and is {row.word} still"
 
 
 def find_tagged(slurm: Slurm, tag: str, *, clock: Clock, within: float, cluster: str = "") -> tuple[JobId, ...]:

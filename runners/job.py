@@ -47,7 +47,8 @@ class JobId(NamedTuple):
         """
         match = _ID.fullmatch(text.strip())
         if match is None:
-            raise RefusedError([Finding("job-id", f"{text!r} is not a job id. One is digits, or digits;cluster.")])
+            message = f"{text!r} is not a job id. One is digits, or digits;cluster."
+            raise RefusedError([Finding("job-id", message, "squeue --me names yours; a receipt has that of its point")])
         return cls(int(match["number"]), match["cluster"] or "")
 
 

@@ -230,7 +230,7 @@ def finish(
     success = verdict.passed and found.verified and not _signal_status(exit_status)
     why = verdict.why
     if verdict.passed and not found.verified:
-        why = f"{why}, but its results are not there or say nothing; Slurm's word alone is no success"
+        why = f"{why}, but its results are not there or not to be believed; Slurm's word alone is no success"
     for finding in found.findings if verdict.passed else ():
         run.tell(str(finding))
     receipt.step = Step.ENDED

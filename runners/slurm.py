@@ -20,7 +20,17 @@ from runners.job import ExitCode, JobId, JobRecord, JobState, state_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["PROGRAMS", "Call", "QueueRow", "Slurm", "SlurmError", "read_accounting", "read_job", "read_queue"]
+__all__ = [
+    "PROGRAMS",
+    "Call",
+    "DeniedError",
+    "QueueRow",
+    "Slurm",
+    "SlurmError",
+    "read_accounting",
+    "read_job",
+    "read_queue",
+]
 
 PROGRAMS: Final = ("sbatch", "squeue", "scontrol", "sacct", "scancel")
 """What has to be on PATH of a host that launches."""
@@ -30,6 +40,7 @@ _QUEUE: Final = "%i %T %M %r"
 _ACCOUNTING: Final = ("JobID", "State", "ExitCode", "DerivedExitCode", "Start", "End", "NodeList")
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*", re.ASCII)
 _GONE: Final = "Invalid job id specified"
+_DENIED: Final = "Access/permission denied"
 _NOTHING_TO_CANCEL: Final = (_GONE, "already completing or completed")
 # They choose columns, filters, time formats or questions, and would change what is asked here.
 _DISTORTING: Final = ("SACCT_", "SCANCEL_", "SQUEUE_", "SLURM_TIME_FORMAT")
@@ -43,6 +54,10 @@ class SlurmError(MatrixError):
         self.program = program
         self.said = said
         super().__init__(f"{program}: {said}")
+
+
+class DeniedError(SlurmError):
+    """Slurm has answered, and does not let us. Asking again changes nothing."""
 
 
 class QueueRow(NamedTuple):
@@ -160,13 +175,21 @@ class Slurm:
         """Cancel these jobs, pending or running. One that has ended, or is unknown, is no fault.
 
         Raises:
-            SlurmError: the controller did not take the order.
+            DeniedError: a job is somebody else's; the others were cancelled.
+            SlurmError: a controller did not take the order; those of other clusters have.
         """
+        program, failure = "scancel", None
         for cluster, ids in _by_cluster(jobs).items():
-            program = "scancel"
-            done = self._attempt((program, *_at(cluster), *map(str, ids)))
+            try:
+                done = self._attempt((program, *_at(cluster), *map(str, ids)))
+            except SlurmError as error:
+                failure = error
+                continue
             if done.status and not _all_say(done.stderr, _NOTHING_TO_CANCEL):
-                raise SlurmError(program, _said(done))
+                denied = _all_say(done.stderr, (_DENIED, *_NOTHING_TO_CANCEL))
+                failure = (DeniedError if denied else SlurmError)(program, _said(done))
+        if failure is not None:
+            raise failure
 
     def _sacct(self, job: JobId, since: datetime | None, *options: str) -> JobRecord | None:
         source = "sacct -c" if "-c" in options else "sacct"

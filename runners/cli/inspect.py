@@ -13,6 +13,10 @@ import click
 from runners.cli.launch import opened, profile_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matrix.findings import Finding
+    from runners.job import JobId
     from runners.receipt import Receipt
 
 __all__ = ["cancel", "doctor", "repro"]
@@ -54,18 +58,18 @@ def repro(name: str, cluster: str | None, workspace: Path | None, results: Path,
 @click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
 def cancel(jobs: tuple[str, ...]) -> None:
     """Cancel jobs by their ids, each once. Jobs that have ended are no fault."""
+    from runners.cancel import after_the_order
     from runners.cancel import cancel as order
-    from runners.job import JobId
     from runners.session import need_slurm
     from runners.signals import Signals
     from runners.slurm import Slurm
 
-    ids = [JobId.parse(job) for job in jobs]
+    ids = _ids(jobs)
     slurm = Slurm()
     need_slurm(slurm)
     taken = order(slurm, ids, clock=Signals(), tell=lambda text: click.echo(text, err=True))
-    if taken:
-        click.echo(f"cancelled: {', '.join(map(str, ids))}", err=True)
+    for line in after_the_order(slurm, ids) if taken else ():
+        click.echo(line, err=True)
     click.get_current_context().exit(0 if taken else 1)
 
 
@@ -110,6 +114,22 @@ def doctor(cluster: str | None, workspace: Path | None, repository: Path | None,
             click.echo(f"{mark:8} {check.what}: {check.said}{fix}")
     sys.stdout.flush()
     click.get_current_context().exit(int(any(check.good is False for check in checks)))
+
+
+def _ids(words: Iterable[str]) -> list[JobId]:
+    from matrix.errors import RefusedError
+    from runners.job import JobId
+
+    ids: list[JobId] = []
+    findings: list[Finding] = []
+    for word in words:
+        try:
+            ids.append(JobId.parse(word))
+        except RefusedError as refused:
+            findings += refused.findings
+    if findings:
+        raise RefusedError(findings)
+    return ids
 
 
 def _receipt(name: str, results: Path) -> Receipt | None:

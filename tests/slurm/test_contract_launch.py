@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -181,7 +182,10 @@ def test_a_job_of_another_digest_is_in_the_way(make: Callable[..., World], clust
     assert end.returncode == 1
     assert "runners cancel" in end.stderr
     (job,) = cluster.queue()
-    assert subprocess.run(made.argv("cancel", job), env=made.env, check=False).returncode == 0
+    done = subprocess.run(made.argv("cancel", job, "999999"), env=made.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert re.search(rf"^{job}: (cancelled|it is being cancelled)", done.stderr, re.MULTILINE)
+    assert "999999: the controller knows no such job" in done.stderr
     until(lambda: not cluster.queue(), 20, lambda: "the job does not end")
     recipe.write_text(recipe.read_text().replace("sleep 61", json.dumps(CLIENT)[1:-1]))
     end = made.run(made.id("long"))

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runners import process
 from runners.job import ExitCode, JobId, JobState
-from runners.slurm import PROGRAMS, Slurm, SlurmError
+from runners.slurm import PROGRAMS, DeniedError, Slurm, SlurmError
 from runners.verdict import judge
 from tests.slurm.cluster import NODES, Cluster, alive, until
 
@@ -125,6 +128,19 @@ def test_steps_that_a_job_ends_itself_are_no_failure(cluster: Cluster, slurm: Sl
     assert record.derived in {ExitCode(0, 9), ExitCode(137, 0)}
     assert judge(record, ends_steps=True).passed
     assert not judge(record).passed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_job_of_somebody_else_is_not_ours_to_cancel(cluster: Cluster, slurm: Slurm) -> None:
+    job = cluster.submit("sleep 60")
+    somebody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+    def as_somebody(argv: Sequence[str], **how: Any) -> process.Done:
+        return process.run([*somebody, *argv], **how)
+
+    with pytest.raises(DeniedError, match="Access/permission denied"):
+        Slurm(call=as_somebody).cancel([job, UNKNOWN])
+    assert slurm.queue([job])[job].state in {JobState.PENDING, JobState.RUNNING}
 
 
 def test_habits_of_the_user_change_nothing(cluster: Cluster, slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
