@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matrix.config.model import Aggregated, ScenarioKind, SingleNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from matrix.config.fleet import Fleet
     from matrix.config.source import Document, Map, Seq
@@ -29,6 +29,7 @@ class Source(NamedTuple):
         return f"{places} ({self.note})" if places and self.note else places or self.note
 
 
+_DEFAULT = Source((), "default")
 _CONFIG_FIELDS = ("image", "model", "model-prefix", "precision", "framework", "runner")
 _NOTES = {
     "max-model-len": "isl + osl + 256",
@@ -55,27 +56,11 @@ class Provenance:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
-        self._shared: dict[int, tuple[Frame, dict[str, Source]]] = {}
+        self._shared: dict[Frame, dict[str, Source]] = {}
 
     def sources(self, point: Point, row: Mapping[str, Any]) -> dict[str, Source]:
         """For every field of a point's row, where it came from; a nested one as ``prefill.tp``."""
-        deployment, fleet = point.deployment, self.fleet
-        config, entry = deployment.config, deployment.entry
-        document = config.document
-        found = self._of_frame(deployment.frame) | _topology(point)
-        for name in ("spec-decoding", "srt-recipe", "kv-offloading"):
-            found[name] = _line(document, entry.node, name)
-        found["conc"] = concurrency_source(point)
-        found["kv-p2p-transfer"] = _line(
-            document, entry.node if "kv-p2p-transfer" in entry.node else config.node, "kv-p2p-transfer"
-        )
-        for name, holder in (("router", config.node), ("kv-offload-backend", entry.node)):
-            node: Map | None = entry.node.get(name) or holder.get(name)
-            if node is not None:
-                found |= {f"{name}.{member}": _line(document, node, member) for member in node}
-        found["total-cpu-dram-gb"] = _budget(point, fleet)
-        found["node-count"] = _nodes(point, fleet)
-        found["recipe"] = _recipe(point)
+        found = self.of_frame(point.deployment.frame) | self.of_entry(point)
         named: dict[str, Source] = {}
         for name, value in row.items():
             if isinstance(value, dict):
@@ -84,23 +69,40 @@ class Provenance:
                 named[name] = found[name]
         return named
 
-    def _of_frame(self, frame: Frame) -> dict[str, Source]:
-        """What the config, its scenario and the formulas say; the frame is kept, so that its id stays its own."""
-        known = self._shared.get(id(frame))
+    def of_entry(self, point: Point) -> dict[str, Source]:
+        """What its entry, its recipe and the hardware say of a point, also of fields that its row does not have."""
+        deployment, fleet = point.deployment, self.fleet
+        config, entry = deployment.config, deployment.entry
+        document = config.document
+        found = _topology(point)
+        found |= _lines(document, entry.node, ("spec-decoding", "srt-recipe", "kv-offloading"))
+        found["conc"] = concurrency_source(point)
+        said = entry.node if "kv-p2p-transfer" in entry.node else config.node
+        found |= _lines(document, said, ("kv-p2p-transfer",))
+        for name, holder in (("router", config.node), ("kv-offload-backend", entry.node)):
+            node: Map | None = entry.node.get(name) or holder.get(name)
+            if node is not None:
+                found |= _lines(document, node, node, f"{name}.")
+        found["total-cpu-dram-gb"] = _budget(point, fleet)
+        found["node-count"] = _nodes(point, fleet)
+        found["recipe"] = _recipe(point)
+        return found
+
+    def of_frame(self, frame: Frame) -> dict[str, Source]:
+        """What the config, its scenario and the formulas say of every point of theirs."""
+        known = self._shared.get(frame)
         if known is not None:
-            return known[1]
+            return known
         config, scenario, document = frame.config, frame.scenario, frame.config.document
-        found = {name: _line(document, config.node, name) for name in _CONFIG_FIELDS}
+        found = _lines(document, config.node, (*_CONFIG_FIELDS, "disagg"))
         if frame.on_node:
             label = found["runner"].spans
             found["runner"] = Source((*fleet_span(self.fleet, config.runner), *label), "a node of the label")
-        found["disagg"] = _line(document, config.node, "disagg")
-        for name in ("isl", "osl", "require-power"):
-            found[name] = _line(document, scenario.node, name)
+        found |= _lines(document, scenario.node, ("isl", "osl", "require-power"))
         found["scenario-type"] = Source((document.span(scenario.node.mark),))
         found["config-key"] = Source((document.span(config.mark),))
         found |= {name: Source((), note) for name, note in _NOTES.items()}
-        self._shared[id(frame)] = (frame, found)
+        self._shared[frame] = found
         return found
 
 
@@ -116,8 +118,12 @@ def fleet_span(fleet: Fleet, label: str) -> tuple[Span, ...]:
     return (fleet.document.of_key(labels, label),) if label in labels else ()
 
 
-def _line(document: Document, node: Map, key: str) -> Source:
-    return Source((document.of_value(node, key),)) if key in node else Source((), "default")
+def _lines(document: Document, node: Map, keys: Iterable[str], before: str = "") -> dict[str, Source]:
+    """The places of the values of some keys of one mapping, by their names with something before them."""
+    marks, own = node.marks, (node.mark, node.mark)
+    return {
+        f"{before}{key}": Source((document.span(marks.get(key, own)[1]),)) if key in node else _DEFAULT for key in keys
+    }
 
 
 def concurrency_source(point: Point) -> Source:
@@ -135,12 +141,12 @@ def _topology(point: Point) -> dict[str, Source]:
     entry, document = point.deployment.entry, point.deployment.config.document
     topology, node = entry.topology, entry.node
     if isinstance(topology, SingleNode):
-        return {name: _line(document, node, name) for name in _SIZES}
+        return _lines(document, node, _SIZES)
     homes = ("worker", "worker") if "worker" in node else ("prefill", "decode")
     found: dict[str, Source] = {}
     for role, home in zip(("prefill", "decode"), homes, strict=True):
         members = dict.fromkeys((*node[home], "num-worker", "pp", "dcp-size", "pcp-size"))
-        found |= {f"{role}.{member}": _line(document, node[home], member) for member in members}
+        found |= _lines(document, node[home], members, f"{role}.")
     if "worker" in node:
         found["decode.num-worker"] = Source((document.of_key(node, "worker"),), "an aggregated job has none")
     return found

@@ -10,6 +10,7 @@ from matrix.points.row import row_text
 
 if TYPE_CHECKING:
     from matrix.points.point import Deployment, Evaluation, Stack
+    from matrix.recipes.recipe import Recipe
 
 __all__ = ["Texts", "evaluation_texts"]
 
@@ -46,7 +47,7 @@ class Texts:
         golden = "null" if eval_only or d.golden is None else quoted(d.golden)
         resolved, row = "null", self.fingerprint
         if recipe is not None:
-            resolved = _canonical(recipe.data)
+            resolved = _resolved(recipe)
             _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
             row = sha256(_row(d, canonical).encode()).hexdigest()
         text = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":"{row}","run":'
@@ -69,6 +70,12 @@ def _canonical(value: Any) -> str:
     from json import dumps
 
     return dumps(value, check_circular=False, sort_keys=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=512)
+def _resolved(recipe: Recipe) -> str:
+    """What a digest covers of a recipe, once for the entries and the kinds of run that have the very same one."""
+    return _canonical(recipe.data)
 
 
 @lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ generating role (decode, else agg) alone decides the value: prefill may draft le
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.config.model import Aggregated, Disaggregated, ScenarioKind
@@ -129,10 +130,13 @@ def _inject(view: RecipeView, request: AcceptanceRequest, curves: CurveBook) -> 
 def injector(
     curves: CurveBook,
 ) -> Callable[[Recipe, Config, Scenario, Entry], tuple[Recipe, Recipe, str | None]]:
-    """A function of a recipe and the entry that names it: throughput recipe, accuracy recipe, golden length."""
+    """A function of a recipe and the entry that names it: throughput recipe, accuracy recipe, golden length.
 
-    def both(recipe: Recipe, config: Config, scenario: Scenario, entry: Entry) -> tuple[Recipe, Recipe, str | None]:
-        request = request_of(config, scenario, entry)
+    Entries that name one recipe and ask alike are given the very same recipes.
+    """
+
+    @cache
+    def both(recipe: Recipe, request: AcceptanceRequest) -> tuple[Recipe, Recipe, str | None]:
         view = _view(recipe)
         throughput, record = _inject(view, request, curves)
         if record.golden is None:
@@ -140,7 +144,7 @@ def injector(
         accuracy, _ = _inject(view, request._replace(eval_only=True), curves)
         return throughput, accuracy, record.length
 
-    return both
+    return lambda recipe, config, scenario, entry: both(recipe, request_of(config, scenario, entry))
 
 
 def request_of(config: Config, scenario: Scenario, entry: Entry, *, eval_only: bool = False) -> AcceptanceRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.answers.diff import Kind
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matrix.plan.snapshot import Label
     from matrix.plan.sweep import Written
     from matrix.points.point import Deployment, Point
+    from matrix.recipes.acceptance import AcceptanceRequest
     from matrix.recipes.golden import CurveBook, GoldenLength
     from matrix.recipes.recipe import Recipe
 
@@ -40,14 +42,14 @@ class Commands:
         self.label = label
         self.lines: Interned[str] = Interned()
         self.texts: Interned[list[int]] = Interned()
-        self._of: dict[int, int] = {}
+        self._of: dict[Recipe | None, int] = {}
 
     def number(self, recipe: Recipe | None) -> int:
         """The number of a recipe's commands, rendered once."""
-        found = self._of.get(id(recipe))
+        found = self._of.get(recipe)
         if found is None:
             lines = [self.lines(line) for line in self._text(recipe).splitlines()]
-            found = self._of[id(recipe)] = self.texts(lines, tuple(lines))
+            found = self._of[recipe] = self.texts(lines, tuple(lines))
         return found
 
     def record(self) -> dict[str, Any]:
@@ -71,13 +73,14 @@ class Golden:
         self.label = label
         self.curves: Interned[dict[str, Any]] = Interned()
         self.used: Interned[list[Any]] = Interned()
+        self._looked_up = cache(self._look_up)
 
     def number(self, point: Point) -> int | None:
         """The number of a point's golden length; None where it was given none."""
         deployment = point.deployment
         if point.eval_only or deployment.golden is None or self.book is None:
             return None
-        length = _length(deployment, self.book)
+        length = self._length(deployment)
         if length is None:
             return None
         curve = self.curves(_curve(length), length.curve.name)
@@ -90,24 +93,26 @@ class Golden:
         """For the page."""
         return {"curves": self.curves.items, "used": self.used.items}
 
+    def _length(self, deployment: Deployment) -> GoldenLength | None:
+        """The length that injection gave a deployment, looked up once more for its place on the curve."""
+        # The accuracy recipe drafts alike, and nothing is forced in it.
+        recipe = deployment.eval_recipe
+        if recipe is None:
+            return None
+        try:
+            return self._looked_up(recipe, request_of(deployment.config, deployment.scenario, deployment.entry))
+        except (GoldenError, ViewError):
+            return None
+
+    def _look_up(self, recipe: Recipe, request: AcceptanceRequest) -> GoldenLength | None:
+        assert self.book is not None  # noqa: S101 - asked only of points that were given a length
+        drafts = drafts_of(view_of(recipe), request)
+        return length_for(drafts[0], request, self.book) if drafts else None
+
 
 def _curve(length: GoldenLength) -> dict[str, Any]:
     record = curve_record(length.curve)
     return {name: record[name] for name in ("name", "model", "values")}
-
-
-def _length(deployment: Deployment, book: CurveBook) -> GoldenLength | None:
-    """The length that injection gave a deployment, looked up once more for its place on the curve."""
-    # The accuracy recipe drafts alike, and nothing is forced in it.
-    recipe = deployment.eval_recipe
-    if recipe is None:
-        return None
-    try:
-        request = request_of(deployment.config, deployment.scenario, deployment.entry)
-        drafts = drafts_of(view_of(recipe), request)
-        return length_for(drafts[0], request, book) if drafts else None
-    except (GoldenError, ViewError):
-        return None
 
 
 def coverage_part(coverage: Coverage) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matrix.plan.snapshot import Label
     from matrix.points.point import Deployment, Point
     from matrix.points.provenance import Source
+    from matrix.points.row import Frame
 
 __all__ = ["Interned", "Points"]
 
@@ -69,6 +70,7 @@ class Points:
         self.points: list[list[Any]] = []
         self._known: dict[Any, _Base] = {}
         self._parents: dict[Any, _Base] = {}
+        self._shared: dict[Frame, dict[str, int]] = {}
 
     def record(self) -> dict[str, Any]:
         """For the page."""
@@ -89,7 +91,7 @@ class Points:
         key = (id(point.deployment), point.eval_only, tuple(row))
         base = self._known.get(key)
         if base is None:
-            base = self._known[key] = self._base(point, dict(flat_row(row)), row)
+            base = self._known[key] = self._base(point, dict(flat_row(row)))
         flat = base.row if base.row["id"] == name else dict(flat_row(row))
         self.points.append(
             [
@@ -98,7 +100,7 @@ class Points:
                 2 if point.eval_only else 1 if point.run_eval else 0,
                 None if hours is None else round(hours, 2),
                 basis,
-                *self._differing(flat, base.row),
+                *(self._differing(flat, base.row) if flat is not base.row else ()),
             ]
         )
         if flat is not base.row:
@@ -106,21 +108,19 @@ class Points:
             if place != base.conc:
                 self.points[-1].append(place)
 
-    def _base(self, point: Point, flat: dict[str, Any], row: dict[str, Any]) -> _Base:
+    def _base(self, point: Point, flat: dict[str, Any]) -> _Base:
         deployment = point.deployment
-        origins = self.provenance.sources(point, row)
         file, top, entry = _origins(deployment)
-        shape = []
-        for field in flat:
-            shape += [self.fields(field), self.places.number(origins[field], file, top, entry)]
-        names = tuple(flat)
+        shared, own = self._of_frame(deployment.frame), self.provenance.of_entry(point)
+        number, names = self.places.number, tuple(flat)
+        places = [shared[name] if name in shared else number(own[name], file, top, entry) for name in names]
         parent = self._parents.get((id(deployment.frame), names)) or self._parents.get(names)
-        base = _Base(len(self.bases), flat, self.places.number(origins["conc"], file, top, entry))
+        base = _Base(len(self.bases), flat, self.places.number(own["conc"], file, top, entry))
         self._parents[id(deployment.frame), names] = self._parents[names] = base
         self.bases.append(
             [
                 -1 if parent is None else parent.number,
-                self.shapes(shape, tuple(shape)),
+                self._shape(names, tuple(places)),
                 top,
                 entry,
                 self._line(deployment),
@@ -132,6 +132,23 @@ class Points:
             ]
         )
         return base
+
+    def _shape(self, names: tuple[str, ...], places: tuple[int, ...]) -> int:
+        known = self.shapes.numbers.get((names, places))
+        if known is not None:
+            return known
+        pairs = zip(map(self.fields, names), places, strict=True)
+        return self.shapes([number for pair in pairs for number in pair], (names, places))
+
+    def _of_frame(self, frame: Frame) -> dict[str, int]:
+        """The places of what a frame says, counted from its config: so all of its points share them."""
+        found = self._shared.get(frame)
+        if found is None:
+            file, top = frame.config.document.name, frame.config.mark.line + 1
+            sources = self.provenance.of_frame(frame)
+            found = {name: self.places.number(source, file, top) for name, source in sources.items()}
+            self._shared[frame] = found
+        return found
 
     def _line(self, deployment: Deployment) -> int:
         entry, config = deployment.entry, deployment.config
@@ -188,7 +205,7 @@ class _Places:
         self.files: Interned[str] = Interned()
         self.places: Interned[Any] = Interned()
 
-    def number(self, source: Source, file: str, top: int, entry: int) -> int:
+    def number(self, source: Source, file: str, top: int, entry: int | None = None) -> int:
         """The number of a source, for an entry in a file, whose config and itself begin at these lines."""
         spans, note = source
         if not spans:
@@ -196,8 +213,12 @@ class _Places:
         told = []
         for span in spans:
             line = span.line
-            origin, start = (0, 0) if span.file != file or line < top else (1, top) if line < entry else (2, entry)
-            told.append((origin, self._file(span), line - start, span.column))
+            if span.file != file or line < top:
+                told.append((0, self._file(span), line, span.column))
+            elif entry is None or line < entry:
+                told.append((1, self._file(span), line - top, span.column))
+            else:
+                told.append((2, self._file(span), line - entry, span.column))
         return self.places([*told, note] if note else told, (tuple(told), note))
 
     def _file(self, span: Span) -> int:
