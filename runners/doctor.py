@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from matrix.errors import MatrixError, RefusedError
 from runners import process, srtctl
 from runners.pin import read_pin, require
 from runners.series import load_series, pin_findings
 from runners.slurm import PROGRAMS, Slurm, SlurmError
-from runners.workspace import checkout_of
+from runners.workspace import checkout_of, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from runners.profile import Profile
 
 __all__ = ["Check", "examine", "examine_profile"]
+
+_LEAST_FREE: Final = 2**30
+"""Bytes that a cluster which is to run many jobs should have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +113,7 @@ def _told(what: str, look: Callable[[], str]) -> Check:
 
 
 def _writable(what: str, path: Path) -> Check:
-    nearest = next((folder for folder in (path, *path.parents) if folder.exists()), path)
-    if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
-        return Check(what=what, good=False, said=f"{path} cannot be written", fix=f"see {what}: in the profile")
-    free = shutil.disk_usage(nearest).free
-    gib = free / 2**30
-    return Check(what=what, good=gib >= 1, said=f"{path}, {gib:.0f} GiB free", fix="make room")
+    if why := lacking(path, _LEAST_FREE):
+        return Check(what=what, good=False, said=f"{path}: {why}", fix=f"make room, or see {what}: in the profile")
+    nearest = next(folder for folder in (path, *path.parents) if folder.exists())
+    return Check(what=what, good=True, said=f"{path}, {shutil.disk_usage(nearest).free / 2**30:.0f} GiB free")

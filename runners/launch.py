@@ -7,87 +7,41 @@ second one is submitted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from matrix.errors import RefusedError
-from matrix.findings import Finding, Severity, Span
+from matrix.findings import Finding
 from runners import srtctl
 from runners.cancel import find_tagged
-from runners.follow import FollowPatience, follow
+from runners.finish import finish
+from runners.flight import Flight, Launch, fault
+from runners.follow import follow
 from runners.leftover import find_leftover
 from runners.pointfolder import own_folder, put_aside
-from runners.prepare import Prepared, Wishes, prepare
+from runners.prepare import Prepared, prepare
 from runners.process import InterruptedCallError
 from runners.receipt import Receipt, Step, now
-from runners.resolved import WORKSPACE
-from runners.results import Kind, Places, clear_leftovers, collect, kinds_of, pack_logs, settled
 from runners.slurm import SlurmError
 from runners.verdict import Outcome
 from runners.workspace import JobFolder, write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from runners.display import Display
-    from runners.job import JobId, JobRecord
+    from runners.job import JobId
     from runners.profile import Profile
-    from runners.signals import Clock
-    from runners.slurm import Slurm
     from runners.srtctl import Submission
     from runners.target import Target
-    from runners.verdict import Verdict
 
-__all__ = ["Flight", "Launch", "begin", "finish", "launch", "submit"]
+__all__ = ["begin", "fly", "launch", "left_behind", "submit"]
 
-_TAGGED_SECONDS: Final = 10.0
 _REJECTED: Final = "Batch job submission failed:"
 _DOUBTFUL: Final = ("timed out", "contact", "Zero Bytes")
 """After these Slurm may have taken the job all the same."""
-_LAG_SECONDS: Final = 5.0
 _TAGGED_SIGNAL_SECONDS: Final = 3.0
 """After a signal: GitHub kills a cancelled step 10 s after the first one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What launches share. ``keep``: leave the job's folder where it is, also after a success."""
-
-    repository: Path
-    results: Path
-    environ: Mapping[str, str]
-    slurm: Slurm
-    clock: Clock
-    display: Display
-    wishes: Wishes = field(default_factory=Wishes)
-    patience: FollowPatience = field(default_factory=FollowPatience)
-    keep: bool = False
-    tagged: float = _TAGGED_SECONDS
-    lag: float = _LAG_SECONDS
-
-    def tell(self, text: str) -> None:
-        """Show one line of ours."""
-        self.display.note(text)
-
-
-@dataclass(slots=True, kw_only=True)
-class Flight:
-    """A job on its way, ours or one that an earlier launch left behind."""
-
-    receipt: Receipt
-    folder: Path
-    """The point's."""
-    job: JobId
-    output: Path
-    since: datetime
-    row: Mapping[str, Any]
-
-    @property
-    def log(self) -> Path:
-        """What the batch script writes."""
-        return self.output / "logs" / f"sweep_{self.job}.log"
 
 
 def launch(target: Target, profile: Profile, run: Launch) -> int:
@@ -130,6 +84,10 @@ def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight
         prepared = prepare(target, profile, run.repository, run.environ, run.wishes, interrupt=run.clock.fileno())
     except InterruptedCallError:
         return 128 + (run.clock.received or 0)
+    except OSError as error:
+        message = f"the launch cannot be prepared: {error.strerror or error}."
+        place = Path(error.filename) if isinstance(error.filename, str) else folder
+        raise RefusedError([fault("launch-prepare", message, place, "python -m runners doctor")]) from None
     for warning in prepared.warnings:
         run.tell(str(warning))
     try:
@@ -144,7 +102,7 @@ def begin(target: Target, profile: Profile, folder: Path, run: Launch) -> Flight
         prepared.folder.remove()
         message = f"the point's folder cannot be written: {error.strerror}."
         fix = "name a folder that you may write to, on a disk with room: --results DIR"
-        raise RefusedError([_finding("launch-results", message, folder, fix)]) from None
+        raise RefusedError([fault("launch-results", message, folder, fix)]) from None
     except RefusedError:
         # Where nobody can tell whether there is a job, it may be running from this folder.
         if not prepared.receipt.open:
@@ -184,7 +142,7 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
             _close(receipt, folder, Outcome.FAILED.value, f"nothing was submitted: {said}")
             if run.clock.received is not None:
                 return _stopped(receipt, folder, run.clock.received, prepared.folder)
-            raise RefusedError([_finding("launch-submit", f"no job was submitted. {said}", folder)]) from None
+            raise RefusedError([fault("launch-submit", f"no job was submitted. {said}", folder)]) from None
         run.tell(f"the job was found by its tag {prepared.tag}: {job}")
         submission = srtctl.Submission(job=job, output=prepared.profile.outputs / str(job))
     flight = Flight(
@@ -198,90 +156,6 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
     _note_submitted(receipt, submission, folder, run.tell)
     run.tell(f"job {submission.job} submitted, output {submission.output}")
     return flight
-
-
-def finish(
-    flight: Flight, verdict: Verdict, record: JobRecord | None, run: Launch, *, exit_status: int | None = None
-) -> bool:
-    """Collect, judge and write the last receipt; whether the point is a verified success."""
-    receipt, folder = flight.receipt, flight.folder
-    places = Places(
-        output=flight.output,
-        workspace=Path(receipt.job.get("workspace", "")),
-        scratch=JobFolder(root=Path(receipt.job["folder"])).scratch,
-    )
-    if verdict.passed:
-        _wait_for_results(flight, places, run)
-    found = collect(
-        flight.row,
-        places,
-        str(receipt.job["tag"]),
-        folder,
-        agentic_folder=str(receipt.job.get("agentic-folder", WORKSPACE)),
-        golden=receipt.point.get("golden"),
-    )
-    try:
-        logs = pack_logs(flight.output, folder)
-    except OSError as error:
-        logs = None
-        found.findings.append(_finding("result-logs", f"the logs cannot be packed: {error}.", flight.output))
-    if Kind.EVAL in kinds_of(flight.row):
-        clear_leftovers(places.workspace, flight.output)
-    success = verdict.passed and found.verified and not _signal_status(exit_status)
-    why = verdict.why
-    if verdict.passed and not found.verified:
-        why = f"{why}, but its results are not there or not to be believed; Slurm's word alone is no success"
-    for finding in found.findings if verdict.passed else ():
-        run.tell(str(finding))
-    receipt.step = Step.ENDED
-    receipt.times["ended"] = now()
-    receipt.results = [kept.as_json() for kept in (*found.kept, *([logs] if logs else []))]
-    if record is not None:
-        receipt.job |= {
-            "state": record.word,
-            "exit": str(record.exit) if record.exit else None,
-            "derived-exit": str(record.derived) if record.derived else None,
-            "nodes": record.nodes,
-            "slurm-start": record.start,
-            "slurm-end": record.end,
-            "record-source": record.source,
-        }
-    receipt.outcome = {
-        "success": success,
-        "verdict": verdict.outcome.value,
-        "why": why,
-        "results-verified": found.verified,
-        "faults": [str(finding) for finding in found.findings],
-        "exit-status": exit_status if exit_status not in (None, 0) else int(not success),
-    }
-    summary = {
-        "id": receipt.point["id"],
-        "digest": receipt.point["digest"],
-        "job": str(flight.job),
-        "success": success,
-        "verdict": verdict.outcome.value,
-        "why": why,
-        "figures": found.figures,
-    }
-    try:
-        write_atomic(folder / "summary.json", _json(summary))
-        receipt.write(folder)
-    except (OSError, RefusedError) as error:
-        run.tell(f"job {flight.job} has ended and this could not be written down: {error}")
-        success = False
-    _clean(JobFolder(root=Path(receipt.job["folder"])), run, success=success)
-    run.tell(f"{'success' if success else 'failure'}: {why}")
-    return success
-
-
-def _wait_for_results(flight: Flight, places: Places, run: Launch) -> None:
-    """A shared file system may show the last files of a node some seconds after its job has ended."""
-    receipt, deadline = flight.receipt, run.clock.now() + run.lag
-    folder = str(receipt.job.get("agentic-folder", WORKSPACE))
-    while run.clock.received is None and run.clock.now() < deadline:
-        if settled(flight.row, places, str(receipt.job["tag"]), agentic_folder=folder):
-            return
-        run.clock.sleep(0.5)
 
 
 def left_behind(folder: Path, target: Target, run: Launch) -> Flight | int | None:
@@ -315,7 +189,7 @@ def left_behind(folder: Path, target: Target, run: Launch) -> Flight | int | Non
         message = f"job {job} of an earlier launch is still {row.word}, and its digest is {receipt.point['digest']}."
         fix = f"python -m runners cancel {job}, then launch again"
         receipt.write(folder)
-        raise RefusedError([_finding("launch-other", message, folder, fix)])
+        raise RefusedError([fault("launch-other", message, folder, fix)])
     run.tell(f"job {job} of an earlier launch, with another digest, has ended; it is written down first")
     fly(flight, run)
     return None
@@ -371,24 +245,3 @@ def _close(receipt: Receipt, folder: Path, verdict: str, why: str, status: int =
     receipt.times["ended"] = now()
     receipt.outcome = {"success": False, "verdict": verdict, "why": why, "exit-status": status}
     receipt.write(folder)
-
-
-def _clean(folder: JobFolder, run: Launch, *, success: bool) -> None:
-    if success and not run.keep:
-        folder.remove()
-    elif folder.root.exists():
-        run.tell(f"the job's folder is kept: {folder.root}")
-
-
-def _signal_status(status: int | None) -> bool:
-    return status is not None and status > 128
-
-
-def _json(value: Any) -> str:
-    from json import dumps
-
-    return dumps(value, indent=2) + "\n"
-
-
-def _finding(rule: str, message: str, place: Path, fix: str = "") -> Finding:
-    return Finding(rule=rule, message=message, fix=fix, span=Span(str(place)), severity=Severity.ERROR)

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from matrix import __version__
 from matrix.errors import RefusedError
@@ -25,6 +25,7 @@ from runners.workspace import (
     add_tools,
     checkout_of,
     clone,
+    lacking,
     make_job_folder,
     patched_tree,
     write_atomic,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from runners.target import Target
 
 __all__ = ["Prepared", "Wishes", "drift", "host_faults", "prepare", "tag_of"]
+
+_LEAST_FREE: Final = 16 * 2**20
+"""Bytes: a clone and the logs of a job that fails at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,10 +258,11 @@ def host_faults(profile: Profile, document: Mapping[str, Any], row: Mapping[str,
             yield _fault(
                 "host-tool", message, f"put the program there, or name it by tools.{tool}", file or profile.source
             )
-    nearest = next((folder for folder in (profile.outputs, *profile.outputs.parents) if folder.exists()), None)
-    if nearest is None or not os.access(nearest, os.W_OK | os.X_OK):
-        message = "the outputs folder cannot be written, and Slurm would fail the job without a word."
-        yield _fault("host-outputs", message, "see outputs: in the profile", profile.outputs)
+    for name, folder in (("outputs", profile.outputs), ("jobs", profile.jobs), ("cache", profile.cache)):
+        if why := lacking(folder, _LEAST_FREE):
+            message = f"the {name} folder cannot take a job: it {why}, and Slurm would fail the job without a word."
+            fix = f"make room, or see {name}: in the profile"
+            yield _fault(f"host-{name}", message, fix, folder)
 
 
 def _tools_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

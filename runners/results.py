@@ -23,7 +23,7 @@ from runners.resolved import WORKSPACE
 from runners.workspace import beside, sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
     "Collected",
@@ -36,6 +36,7 @@ __all__ = [
     "leftovers",
     "pack_logs",
     "settled",
+    "take_away",
 ]
 
 _LOGS: Final = "server-logs.tar.gz"
@@ -93,6 +94,8 @@ class Collected:
     kept: list[Kept] = field(default_factory=list)
     figures: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    shared: list[Path] = field(default_factory=list)
+    """Results in the workspace, which jobs share. They stay until a receipt says that they are kept: `take_away`."""
 
     @property
     def verified(self) -> bool:
@@ -191,7 +194,7 @@ def _agentic(found: Collected, concs: Sequence[int], folder: Path, prefix: str, 
         if record is None:
             continue
         if _take(found, path, into / f"result_conc{conc}.json", of_agentic(conc, record)):
-            _take_away(found, path)
+            found.shared.append(path)
 
 
 def _fixed(found: Collected, concs: Sequence[int], logs: Path, into: Path) -> None:
@@ -199,7 +202,8 @@ def _fixed(found: Collected, concs: Sequence[int], logs: Path, into: Path) -> No
         paths = _fixed_files(logs, conc)
         if len(paths) > 1:
             message = f"there are {len(paths)} results for concurrency {conc}: {', '.join(map(str, paths))}."
-            found.findings.append(Finding(rule="result-twice", message=message, span=Span(str(logs))))
+            fix = "let the recipe write one of them"
+            found.findings.append(Finding(rule="result-twice", message=message, fix=fix, span=Span(str(logs))))
             continue
         path = paths[0] if paths else logs / f"results_concurrency_{conc}.json"
         record = _read(found, path, f"the client has left no result for concurrency {conc}")
@@ -224,17 +228,19 @@ def _read(found: Collected, path: Path, missing: str) -> dict[str, Any] | None:
     try:
         record = _record_of(path)
     except FileNotFoundError:
-        fix = "see the log of the benchmark in server-logs.tar.gz"
-        found.findings.append(Finding(rule="result-missing", message=f"{missing}.", fix=fix, span=Span(str(path))))
+        found.findings.append(_fault("result-missing", f"{missing}.", path))
     except (OSError, ValueError) as error:
         message = f"this result cannot be read, it may be half written: {_why(error)}."
-        found.findings.append(Finding(rule="result-broken", message=message, span=Span(str(path))))
+        found.findings.append(_fault("result-broken", message, path))
     else:
         if isinstance(record, dict):
             return record
-        message = "this result is no mapping."
-        found.findings.append(Finding(rule="result-broken", message=message, span=Span(str(path))))
+        found.findings.append(_fault("result-broken", "this result is no mapping.", path))
     return None
+
+
+def _fault(rule: str, message: str, path: Path) -> Finding:
+    return Finding(rule, message, "see the log of the benchmark in server-logs.tar.gz", Span(str(path)))
 
 
 def _why(error: OSError | ValueError) -> str:
@@ -244,21 +250,21 @@ def _why(error: OSError | ValueError) -> str:
 def _take(found: Collected, path: Path, target: Path, figures: dict[str, Any]) -> bool:
     """Judge a result and keep a copy of it; whether the copy is there."""
     for fault in faults_of(figures):
-        found.findings.append(Finding(rule=fault.rule, message=fault.message, span=Span(str(path))))
+        found.findings.append(_fault(fault.rule, fault.message, path))
     if read := finite(figures):
         found.figures.append(read)
     return _keep(found, path, target)
 
 
-def _take_away(found: Collected, path: Path) -> None:
-    """Take a result out of the workspace: jobs share that folder, and this name is ours alone."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        message = f"this result is kept, and cannot be taken out of the workspace: {error.strerror}."
-        fix = "remove it, and let the containers write as a user whose files you may remove"
-        finding = Finding(rule="result-stays", message=message, fix=fix, span=Span(str(path)))
-        found.findings.append(finding._replace(severity=Severity.WARNING))
+def take_away(found: Collected) -> Iterator[Finding]:
+    """Take what is kept out of the workspace: these names are ours alone. Yields a warning for what cannot be."""
+    for path in found.shared:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            message = f"this result is kept, and cannot be taken out of the workspace: {error.strerror}."
+            fix = "remove it, and let the containers write as a user whose files you may remove"
+            yield Finding("result-stays", message, fix, Span(str(path)), Severity.WARNING)
 
 
 def _keep(found: Collected, path: Path, target: Path) -> bool:
@@ -269,7 +275,8 @@ def _keep(found: Collected, path: Path, target: Path) -> bool:
         found.kept.append(_kept(target))
     except OSError as error:
         message = f"the result cannot be copied to {target}: {error.strerror}."
-        found.findings.append(Finding(rule="result-copy", message=message, span=Span(str(path))))
+        fix = "make room there: this one stays"
+        found.findings.append(Finding(rule="result-copy", message=message, fix=fix, span=Span(str(path))))
         return False
     finally:
         # Half a copy on a full disk would leave no room for the receipt.

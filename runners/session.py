@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from matrix.errors import RefusedError
 from matrix.findings import Finding
 from runners.display import display_for
+from runners.flight import Launch
 from runners.follow import FollowPatience
-from runners.launch import Launch
 from runners.signals import Signals
 from runners.slurm import Slurm
 

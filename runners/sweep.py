@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from matrix.errors import MatrixError, RefusedError
 from runners.cancel import cancel
+from runners.finish import finish
 from runners.job import JobState
-from runners.launch import Flight, begin, finish, left_behind
+from runners.launch import begin, left_behind
 from runners.pointfolder import own_folder
 from runners.process import InterruptedCallError
 from runners.receipt import NAME, read_receipt
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from runners.flight import Flight, Launch
     from runners.job import JobRecord
-    from runners.launch import Launch
     from runners.profile import Profile
     from runners.target import Target
 

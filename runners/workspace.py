@@ -33,6 +33,7 @@ __all__ = [
     "JobFolder",
     "checkout_of",
     "clone",
+    "lacking",
     "locked",
     "make_job_folder",
     "patched_tree",
@@ -166,6 +167,24 @@ def checkout_of(path: Path) -> Checkout:
     return Checkout(
         path=path, commit=head or None, modified=tuple(entry[3:] for entry in git.paths(status.stdout) if entry[3:])
     )
+
+
+def lacking(folder: Path, least: int) -> str:
+    """Why files cannot be made in a folder, which may still have to be made itself; nothing when they can.
+
+    Args:
+        folder: The folder.
+        least: Bytes that have to be free there.
+    """
+    nearest = next((each for each in (folder, *folder.parents) if each.is_symlink() or each.exists()), folder)
+    if not nearest.exists():
+        return f"{nearest} is a link to what is not there" if nearest.is_symlink() else "cannot be written"
+    if not nearest.is_dir():
+        return f"{nearest} is no folder"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return "cannot be written"
+    free = shutil.disk_usage(nearest).free
+    return f"has {free / 2**20:,.0f} MiB free" if free < least else ""
 
 
 @contextmanager

@@ -36,8 +36,12 @@ class _Main(click.Group):
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="runners")
-def main() -> None:
-    """Run points of a plan on a Slurm cluster."""
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+def main(*, debug: bool) -> None:
+    """Run points of a plan on a Slurm cluster.
+
+    Exit status: 0 fine; 1 refused or failed; 2 wrong command line; 3 nothing selected; 128+n ended by signal n.
+    """
 
 
 for command in (cancel, collect, doctor, launch, patches, repro, sweep):

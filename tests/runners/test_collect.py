@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +18,6 @@ from runners.cli.main import main
 from runners.collect import collect
 from runners.outcomes import markdown, records, table
 from runners.receipt import Receipt, Step
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def put(folder: Path, name: str, figures: list[dict[str, Any]], **changes: Any) -> Path:
@@ -121,3 +122,19 @@ def test_nothing_is_status_3(tmp_path: Path) -> None:
     with pytest.raises(NothingSelectedError):
         collect(tmp_path)
     assert CliRunner().invoke(main, ["collect", str(tmp_path)]).exit_code == 3
+
+
+@pytest.mark.parametrize("form", ["table", "json", "markdown"])
+def test_a_reader_who_leaves_and_a_full_disk_are_no_traceback(results: Path, root: Path, form: str) -> None:
+    argv = [sys.executable, "-m", "runners", "collect", str(results), "--format", form]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    with Path("/dev/full").open("wb") as disk:
+        done = subprocess.run(argv, stdout=disk, stderr=subprocess.PIPE, text=True, env=env, check=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(argv, stdout=pipe, stderr=subprocess.PIPE, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (141, "")

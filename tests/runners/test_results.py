@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runners.results import Collected, Kind, Places, collect, kinds_of, pack_logs, settled
+from runners.results import Collected, Kind, Places, collect, kinds_of, pack_logs, settled, take_away
 
 AGENTIC: dict[str, Any] = {"conc": [16], "run-eval": False}
 FIXED: dict[str, Any] = {"conc": [4, 8], "isl": 8192, "osl": 1024}
@@ -53,6 +53,8 @@ def test_an_agentic_result_is_kept_and_taken_out_of_the_shared_folder(places: Pl
     assert collected.verified
     assert [kept.name for kept in collected.kept] == ["result_conc16.json"]
     assert collected.figures == [{"conc": 16, "successful": 11, "total": 12, "total.tokens_per_second": 10.5}]
+    assert source.exists(), "a launch that is killed here finds it again"
+    assert list(take_away(collected)) == []
     assert not source.exists()
     assert other.exists()
 
@@ -61,6 +63,7 @@ def test_a_result_that_cannot_be_copied_stays_where_it_is(places: Places) -> Non
     source = put(places.workspace / f"{PREFIX}_conc16.json", GOOD_AGENTIC)
     collected = collect(AGENTIC, places, PREFIX, places.output / "no" / "such" / "folder")
     assert rules(collected) == ["result-copy"]
+    assert list(take_away(collected)) == []
     assert source.exists()
 
 
@@ -171,8 +174,9 @@ def test_a_result_that_cannot_be_taken_out_of_the_workspace_is_kept_and_told(
     monkeypatch.setattr(Path, "unlink", refuse)
     collected = found(AGENTIC, places)
     assert collected.verified
-    assert rules(collected) == ["result-stays"]
-    assert "Permission denied" in str(collected.findings[0])
+    (warning,) = take_away(collected)
+    assert "warning: result-stays" in str(warning)
+    assert "Permission denied" in str(warning)
     assert [kept.name for kept in collected.kept] == ["result_conc16.json"]
 
 
