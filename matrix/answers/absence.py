@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from matrix.answers.declare import add_config, add_scenario
 from matrix.answers.edit import Action, Edit
 from matrix.answers.nearest import near_of
 from matrix.answers.reshape import add_concurrency, add_entry, place_of
 from matrix.answers.verdicts import Absence, Cause
+from matrix.config.model import is_config_key
 from matrix.points.evals import EvalMode
 from matrix.points.parts import differences, parts_of
 from matrix.points.row import scenario_name
@@ -180,15 +182,19 @@ def undeclared(name: str, parts: Parts | None, space: Space) -> Absence:
     mine = [one for one in deployments if one.config.key == parts.key]
     if not mine:
         configs = {config.key: config for config in space.workspace.configs}
-        said = "it has no point" if parts.key in configs else "no master has a config of this key"
-        return Absence(name, (Cause("config-key", f"{parts.key}: {said}"),), False, near)
+        if parts.key in configs:
+            return Absence(name, (Cause("config-key", f"{parts.key}: it has no point"),), False, near)
+        model = next((space.whole[one.id].deployment for one in near), None)
+        edit = add_config(model, parts) if model is not None and is_config_key(parts.key) else None
+        reason = f"{parts.key}: no master has a config of this key"
+        return Absence(name, (Cause("config-key", reason, None, (edit,) if edit else ()),), False, near)
     there = [one for one in mine if one.frame.scenario_name == parts.scenario]
     if not there:
         known = " and ".join(dict.fromkeys(one.frame.scenario_name for one in mine))
         place = mine[0].config.document.span(mine[0].config.mark)
-        return Absence(
-            name, (Cause("scenario", f"the config has {known}, and not {parts.scenario}", place),), False, near
-        )
+        edit = add_scenario(min(mine, key=lambda one: _distance(parts, one)), parts)
+        reason = f"the config has {known}, and not {parts.scenario}"
+        return Absence(name, (Cause("scenario", reason, place, (edit,) if edit else ()),), False, near)
     same = [one for one in there if (one.stem, one.tail) == (parts.stem, parts.tail)]
     step = space.request.step
     for one in same:

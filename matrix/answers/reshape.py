@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matrix.points.parts import Parts
     from matrix.points.point import Deployment, Point
 
-__all__ = ["add_concurrency", "add_entry", "place_of", "remove_point"]
+__all__ = ["add_concurrency", "add_entry", "entry_like", "flow", "place_of", "remove_point"]
 
 _SIZES: Final = ("tp", "ep", "dp-attn", "pp", "dcp-size", "pcp-size", "attn-dp-size")
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*\Z")
@@ -83,20 +83,21 @@ def _range(document: Document, node: Map) -> Passage | None:
 
 def add_entry(nearest: Deployment, parts: Parts) -> Edit | None:
     """An entry like the nearest one, with what an id says in its place; None where the id tells too little for that."""
-    node = _like(nearest, parts)
+    node = entry_like(nearest, parts)
     if node is None:
         return None
     document, (holder, index) = nearest.config.document, _home(nearest)
     passage = passage_at(document, holder.marks[index])
     if passage.whole[holder.mark.index] == "[":
-        return Edit(Action.WRITE, passage.end_span, "", f", {_flow(node)}")
+        return Edit(Action.WRITE, passage.end_span, "", f", {flow(node)}")
     dash = passage.before.rfind("-")
-    lines = [_flow(node)] if passage.text.startswith("{") else [f"{key}: {_flow(node[key])}" for key in node]
+    lines = [flow(node)] if passage.text.startswith("{") else [f"{key}: {flow(node[key])}" for key in node]
     text = "".join(f"{' ' * dash}{'- ' if number == 0 else '  '}{line}\n" for number, line in enumerate(lines))
     return Edit(Action.ADD, passage.span._replace(line=passage.last_line, column=1), "", text)
 
 
-def _like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
+def entry_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
+    """The fields of an entry like the nearest one, with what an id says in their place; see `add_entry`."""
     sizes = topology_fields(parts.topology)
     topology = nearest.entry.topology
     old = {key: value for key, value in _copied(nearest.entry.node).items() if not key.startswith("conc-")}
@@ -164,16 +165,16 @@ def _renamed(node: dict[str, Any], nearest: Deployment, variant: str) -> bool:
     return True
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
     """A value as YAML in one line."""
     from json import dumps
 
     from matrix.config.scalars import meaning
 
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_flow(member)}' for key, member in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {flow(member)}' for key, member in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_flow, value))}]"
+        return f"[{', '.join(map(flow, value))}]"
     if isinstance(value, WrittenFloat):
         return value.text
     if isinstance(value, str) and _BARE.match(value) and isinstance(meaning(value), str):

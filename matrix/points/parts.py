@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from matrix.config.model import MAX_TOKENS
+from matrix.points.row import SEQUENCES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Parts", "differences", "parts_of", "topology_fields"]
+__all__ = ["Parts", "differences", "lengths_of", "parts_of", "topology_fields"]
 
 _CONCS: Final = re.compile(r"c[0-9]+(-[0-9]+)*\Z")
+_LENGTHS: Final = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\Z")
 _SIZES: Final = (
     r"tp(?P<{0}tp>\d+)(?:ep(?P<{0}ep>\d+))?(?P<{0}dpa>dpa)?(?:pp(?P<{0}pp>\d+))?(?:dcp(?P<{0}dcp>\d+))?"
     r"(?:pcp(?P<{0}pcp>\d+))?(?:adp(?P<{0}adp>\d+))?"
@@ -89,6 +93,20 @@ def parts_of(name: str) -> Parts | None:
     key, scenario, topology, concs, *rest = words
     run = rest.pop() if rest and (rest[-1] == "eval" or rest[-1].startswith("eval-")) else ""
     return Parts(key, scenario, topology, tuple(map(int, concs[1:].split("-"))), "--".join(rest), run, node)
+
+
+def lengths_of(scenario: str) -> tuple[int, int] | None:
+    """Input and output length of a scenario of an id; None for one that has none, or that no id spells so.
+
+    >>> lengths_of("8k1k"), lengths_of("2048-128"), lengths_of("8192-1024"), lengths_of("agentic")
+    ((8192, 1024), (2048, 128), None, None)
+    """
+    for lengths, name in SEQUENCES.items():
+        if name == scenario:
+            return lengths
+    found = _LENGTHS.match(scenario)
+    lengths = (int(found[1]), int(found[2])) if found else (0, 0)
+    return None if 0 in lengths or max(lengths) > MAX_TOKENS or lengths in SEQUENCES else lengths
 
 
 def topology_fields(topology: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matrix.config.source import Map
     from matrix.points.point import Deployment
 
-__all__ = ["AGENTIC_SECONDS", "CONFIG_FILE", "Frame", "exp_name", "row_text", "scenario_name"]
+__all__ = ["AGENTIC_SECONDS", "CONFIG_FILE", "SEQUENCES", "Frame", "exp_name", "row_text", "scenario_name"]
 
 CONFIG_FILE: Final = "CONFIG_FILE="
 """The setting of a role that names its recipe."""
@@ -33,7 +33,8 @@ AGENTIC_SECONDS: Final = 3600
 _CUT: Final = "\0"
 """Stands where settings go. JSON text has no such character of its own."""
 
-_SEQUENCES: Final = {(8192, 1024): "8k1k", (1024, 1024): "1k1k"}
+SEQUENCES: Final = {(8192, 1024): "8k1k", (1024, 1024): "1k1k"}
+"""The lengths that have a name of their own in ids."""
 _BOOL: Final = {False: "false", True: "true"}
 _SCENARIO_TYPE: Final = f'"scenario-type": "{ScenarioKind.AGENTIC}"'
 _SCENARIO_TYPE_C: Final = f'"scenario-type":"{ScenarioKind.AGENTIC}",'
@@ -46,7 +47,7 @@ def scenario_name(scenario: Scenario) -> str:
     """``8k1k``, ``1k1k``, ``<isl>-<osl>`` or ``agentic``."""
     if scenario.kind is ScenarioKind.AGENTIC:
         return "agentic"
-    return _SEQUENCES.get((scenario.isl, scenario.osl)) or f"{scenario.isl}-{scenario.osl}"
+    return SEQUENCES.get((scenario.isl, scenario.osl)) or f"{scenario.isl}-{scenario.osl}"
 
 
 class Frame:
@@ -72,7 +73,7 @@ class Frame:
         self.scenario_name = scenario_name(scenario)
         what = f"{config.model_prefix} {config.precision} {runner} {config.framework}"
         self.title = f"{what} {self.scenario_name}"
-        self.fixed_name = f"{config.model_prefix}_{_SEQUENCES.get((isl, osl)) or f'{isl}_{osl}'}"
+        self.fixed_name = f"{config.model_prefix}_{SEQUENCES.get((isl, osl)) or f'{isl}_{osl}'}"
         self.power = ('"require-power": true, ', '"require-power":true,') if scenario.require_power else ("", "")
         self.router = _component("router", config.router)
         self.transfer = _transfer(config.kv_p2p_transfer)
