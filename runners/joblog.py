@@ -53,25 +53,24 @@ class JobLog:
         *whole, self._partial = (self._partial + new).split(b"\n")
         lines = [_text(line) for line in whole]
         if len(self._partial) > _LONGEST_LINE:
-            lines.append(self._rest())
+            end = _whole(self._partial)
+            lines.append(_text(self._partial[:end]))
+            self._partial = self._partial[end:]
         return lines
 
     def finish(self) -> list[str]:
         """What is left, with the last line even when nothing ends it."""
         lines = self.read()
         if self._partial and not self.behind:
-            lines.append(self._rest())
+            lines.append(_text(self._partial))
+            self._partial = b""
         return lines
-
-    def _rest(self) -> str:
-        rest, self._partial = self._partial, b""
-        return _text(rest)
 
     def _fetch(self) -> bytes:
         """The next bytes. The file is opened anew each time: that is when NFS asks the server for its size."""
         self.behind = False
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             self._refresh_folder()
             return b""
@@ -113,6 +112,18 @@ class JobLog:
                 next(entries, None)
         except OSError:
             pass
+
+
+def _whole(data: bytes) -> int:
+    """Where the last whole letter of UTF-8 ends."""
+    for back in range(1, min(4, len(data) + 1)):
+        first = data[-back]
+        if first >= 0xC0:
+            length = 2 + (first >= 0xE0) + (first >= 0xF0)
+            return len(data) - back if length > back else len(data)
+        if first < 0x80:
+            break
+    return len(data)
 
 
 def _text(line: bytes) -> str:

@@ -91,7 +91,8 @@ def drift(target: Target) -> Finding:
         f"{target.row['digest']} of it. Its row, recipe, curve, patches or pin differ."
     )
     fix = "launch from the commit that was planned, plan again, or give --allow-drift, which records both"
-    return Finding(rule="launch-drift", message=message, fix=fix)
+    span = Span(target.source) if target.source else None
+    return Finding(rule="launch-drift", message=message, fix=fix, span=span)
 
 
 def prepare(

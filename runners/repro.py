@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from matrix.errors import RefusedError
@@ -45,13 +46,15 @@ def commands(name: str, profile: str, receipt: Receipt | None = None) -> list[st
         commit = receipt.inputs.get("repository-commit")
         workspace = receipt.inputs.get("workspace-commit")
         if commit:
-            found.append(f"git checkout {commit}")
+            found.append(join(["git", "checkout", str(commit)]))
         found.append("git submodule update --init runners/srt-slurm/upstream")
         if workspace:
-            found.append(f"git -C {receipt.job.get('workspace')} checkout {workspace}")
-        found += [f"export {key}={value}" for key, value in sorted(receipt.inputs.get("variables", {}).items())]
-    rdma = " --rdma-userspace" if receipt is not None and wishes_of(receipt).rdma else ""
-    return [*found, f"python -m runners launch {name} --cluster {profile}{rdma}"]
+            found.append(join(["git", "-C", str(receipt.job.get("workspace")), "checkout", str(workspace)]))
+        variables = receipt.inputs.get("variables")
+        variables = variables if isinstance(variables, dict) else {}
+        found += [f"export {key}={quote(str(value))}" for key, value in sorted(variables.items())]
+    rdma = ["--rdma-userspace"] if receipt is not None and wishes_of(receipt).rdma else []
+    return [*found, join(["python", "-m", "runners", "launch", name, "--cluster", profile, *rdma])]
 
 
 def changes(receipt: Receipt, target: Target, profile: Profile, software: Mapping[str, Any]) -> Iterator[Change]:

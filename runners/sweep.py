@@ -86,7 +86,7 @@ class Sweep:
 
 
 def already_done(results: Path, target: Target) -> bool:
-    """Whether a receipt says that this very job succeeded."""
+    """Whether a receipt says that this very job succeeded, and what it names is there still."""
     folder = results / str(target.row["id"])
     if not (folder / NAME).is_file():
         return False
@@ -94,7 +94,17 @@ def already_done(results: Path, target: Target) -> bool:
         receipt = read_receipt(folder)
     except RefusedError:
         return False
-    return receipt.succeeded and receipt.point.get("digest") == target.row["digest"]
+    if not receipt.succeeded or receipt.point["digest"] != target.row["digest"]:
+        return False
+    return all(_is_there(folder / entry["file"], entry.get("bytes")) for entry in receipt.results)
+
+
+def _is_there(path: Path, size: int | None) -> bool:
+    """Sizes are enough here: `collect` holds every file to its hash, and logs are large."""
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
 
 
 def sweep(

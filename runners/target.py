@@ -13,6 +13,7 @@ from matrix.config.source import read_bytes
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span, did_you_mean, errors_of
 from matrix.plan.checked import with_checks
+from matrix.plan.sweep import read_plan as read_written
 from matrix.points.evals import EvalMode
 from matrix.points.lookup import find_point
 from matrix.points.pipeline import expand
@@ -20,7 +21,7 @@ from matrix.points.request import Filters, Request
 from runners.jsontext import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from matrix.points.point import Point
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "find_target", "read_plan", "read_row", "target_of"]
 
-_PLAN_VERSION: Final = 1
 _LATER: Final = frozenset({"recipe-missing", "recipe-selector"})
 """Warnings of an expansion that nothing can be run with."""
 
@@ -40,6 +40,8 @@ class Target:
     point: Point
     row: Mapping[str, Any]
     claimed: str | None = None
+    source: str = ""
+    """The file that claims it."""
     warnings: tuple[Finding, ...] = ()
 
     @property
@@ -54,7 +56,11 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
     Raises:
         RefusedError: there is no such point, or its config or recipe has a fault.
     """
-    point, findings = find_point(name, workspace.configs, workspace.facts, workspace.policy)
+    try:
+        point, findings = find_point(name, workspace.configs, workspace.facts, workspace.policy)
+    except RefusedError as refused:
+        # What has no place of its own is told at that of the plan, which names the point.
+        raise RefusedError(_placed(refused.findings, source)) from None
     if row is not None and point.eval_only and point.digest != row.get("digest"):
         point = _evaluated_as(point, row, workspace)
     deployment = point.deployment
@@ -78,7 +84,11 @@ def target_of(name: str, workspace: Workspace, row: Mapping[str, Any] | None = N
             raise RefusedError([Finding(rule="launch-row", message=message, fix=fix, span=Span(source))])
         own["run-eval"] = bool(row.get("run-eval"))
     warnings = tuple(finding for finding in findings if finding.severity is Severity.WARNING)
-    return Target(point=point, row=own, claimed=claimed, warnings=warnings)
+    return Target(point=point, row=own, claimed=claimed, source=source, warnings=warnings)
+
+
+def _placed(findings: Iterable[Finding], source: str) -> list[Finding]:
+    return [each if each.span or not source else each._replace(span=Span(source)) for each in findings]
 
 
 def _evaluated_as(point: Point, row: Mapping[str, Any], workspace: Workspace) -> Point:
@@ -119,28 +129,13 @@ def find_target(rows: Mapping[str, Mapping[str, Any]], name: str, workspace: Wor
     return target_of(name, workspace, rows[name], source=source)
 
 
-def read_plan(path: Path) -> dict[str, Mapping[str, Any]]:
+def read_plan(path: Path) -> Mapping[str, Mapping[str, Any]]:
     """The rows of a plan file by id, in its order.
 
     Raises:
         RefusedError: it is no plan, or one of a version that this reader does not know.
     """
-    plan = _json(path, "plan")
-    version = plan.get("version") if isinstance(plan, dict) else None
-    points = plan.get("points") if isinstance(plan, dict) else None
-    if not isinstance(points, list) or version is None:
-        raise _refusal(path, "this is no plan: a plan has a version and points", "python -m matrix plan writes one")
-    if version != _PLAN_VERSION:
-        fix = "plan again with this checkout"
-        raise _refusal(path, f"this plan is of version {version}, and only version {_PLAN_VERSION} is known here", fix)
-    rows: dict[str, Mapping[str, Any]] = {}
-    for index, row in enumerate(points):
-        name = row.get("id") if isinstance(row, dict) else None
-        if not isinstance(name, str) or name in rows:
-            what = "has no id" if not isinstance(name, str) else f"repeats the id {name}"
-            raise _refusal(path, f"member {index} of its points {what}", "plan again")
-        rows[name] = row
-    return rows
+    return read_written(str(path)).rows
 
 
 def read_row(path: Path) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ The file carries the rows. The outputs carry words, counts, and the one canary; 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -189,8 +190,11 @@ def read_plan(path: str, digest: str | None = None) -> Written:
 
 def written_of(record: Any, path: str = "plan.json") -> Written:
     """What a ``plan.json`` holds. See `read_plan`."""
-    if not isinstance(record, dict) or record.get("version") != VERSION:
-        message = f"this is no plan of version {VERSION}."
+    version = record.get("version") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or type(version) is not int or version != VERSION:
+        message = f"this is no plan of version {VERSION}" + (
+            "." if version is None else f": its version is {version!r}."
+        )
         raise _refuse(path, "plan-version", message)
     points = record.get("points")
     if not isinstance(points, list) or not all(map(_is_row, points)):
@@ -201,7 +205,8 @@ def written_of(record: Any, path: str = "plan.json") -> Written:
     if not good or not _counts(minutes) or not _counts(gpus):
         raise _refuse(path, "plan-form", "its mode, canary, minutes or gpus are not as a plan has them.")
     if len(rows) != len(points):
-        raise _refuse(path, "plan-points", "two of its points have one id.")
+        twice = next(name for name, count in Counter(row["id"] for row in points).items() if count > 1)
+        raise _refuse(path, "plan-points", f"two of its points have one id: {twice}.")
     if canary is not None and canary not in rows:
         raise _refuse(path, "plan-canary", "its canary is none of its points.")
     sizes = shard_sizes(len(rows) - (canary is not None))

@@ -1,5 +1,6 @@
 """A file that grows, appears late, is begun anew or ends without a line end: every line once, none lost."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,32 @@ def test_however_it_is_written_every_line_comes_once(
     assert lines == [line.removesuffix(b"\r").decode("utf-8", "replace") for line in wanted]
     assert log.size == len(whole)
     assert log.beginnings == int(path.exists())
+
+
+@pytest.mark.parametrize("letter", ["a", "ä", "→", "😀"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_line_without_end_is_cut_between_letters(path: Path, letter: str, shift: int) -> None:
+    log, text = JobLog(path), "x" * shift + letter * 70_000
+    shown = []
+    for start in range(0, len(text.encode()), 65_521):
+        append(path, text.encode()[start : start + 65_521])
+        shown += log.read()
+    assert "".join(shown + log.finish()) == text
+
+
+@pytest.mark.parametrize("end", [b"caf\xc3", b"\xe2\x86", b"\xf0\x9f\x98", b"\xff"])
+def test_half_a_letter_at_the_end_is_shown_as_such(path: Path, end: bytes) -> None:
+    log = JobLog(path)
+    append(path, b"whole\n" + end)
+    assert log.read() == ["whole"]
+    (line,) = log.finish()
+    assert line.endswith("\ufffd")
+
+
+def test_a_pipe_and_a_folder_hold_nothing_up(path: Path) -> None:
+    log = JobLog(path)
+    os.mkfifo(path)
+    assert (log.read(), log.finish()) == ([], [])
+    path.unlink()
+    path.mkdir()
+    assert (log.read(), log.finish()) == ([], [])

@@ -24,7 +24,7 @@ from runners.display import PlainDisplay
 from runners.doctor import examine_profile
 from runners.flight import Launch
 from runners.launch import begin
-from runners.prepare import Prepared, Wishes, host_faults, prepare
+from runners.prepare import Prepared, Wishes, drift, host_faults, prepare
 from runners.profile import Profile, find_profile
 from runners.resolved import resolve
 from runners.slurm import Slurm
@@ -263,19 +263,38 @@ def test_a_file_that_is_no_row_is_refused(tmp_path: Path, text: str, rule: str) 
     assert rules(lambda: read_row(tmp_path / "row.json")) == [rule]
 
 
-PLANS: dict[str, str] = {
-    "not JSON": "",
-    "a row": '{"id": "a"}',
-    "a later version": '{"version": 2, "points": []}',
-    "a point without an id": '{"version": 1, "points": [{}]}',
-    "an id twice": '{"version": 1, "points": [{"id": "a"}, {"id": "a"}]}',
+ROW = '{"id": "a", "runner": "r", "digest": "d"}'
+PLANS: dict[str, tuple[str, str]] = {
+    "not JSON": ("", "plan-json"),
+    "too deep": ("[" * 200_000, "plan-json"),
+    "a row": (ROW, "plan-version"),
+    "rows": (f"[{ROW}]", "plan-version"),
+    "a later version": (f'{{"version": 2, "points": [{ROW}]}}', "its version is 2"),
+    "a version that is none": (f'{{"version": true, "points": [{ROW}]}}', "its version is True"),
+    "a point without an id": ('{"version": 1, "points": [{}]}', "plan-points"),
+    "a point without a digest": ('{"version": 1, "points": [{"id": "a", "runner": "r"}]}', "plan-points"),
+    "an id twice": (f'{{"version": 1, "points": [{ROW}, {ROW}]}}', "two of its points have one id: a"),
+    "a number as an id": ('{"version": 1, "points": [{"id": 1, "runner": "r", "digest": "d"}]}', "plan-points"),
 }
 
 
-@pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
-def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(("text", "words"), PLANS.values(), ids=PLANS)
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "plan.json").write_text(text)
-    assert rules(lambda: read_plan(tmp_path / "plan.json")) == ["launch-input"]
+    with pytest.raises(RefusedError, match=words) as refused:
+        read_plan(tmp_path / "plan.json")
+    (finding,) = refused.value.findings
+    assert str(finding).startswith(f"{tmp_path / 'plan.json'}: plan-")
+    assert finding.fix
+
+
+def test_what_a_plan_names_and_this_checkout_has_not_is_told_at_the_plan(made: World) -> None:
+    space = open_workspace(str(made.checkout))
+    row = {"id": made.id("gone"), "digest": "d"}
+    with pytest.raises(RefusedError, match=r"^plan\.json: point-unknown: .* did you mean"):
+        target_of(made.id("gone"), space, row, source="plan.json")
+    drifted = target_of(made.id("one"), space, {"id": made.id("one"), "digest": "0"}, source="plan.json")
+    assert str(drift(drifted)).startswith("plan.json: launch-drift: ")
 
 
 def test_a_row_without_a_digest_proves_nothing(made: World) -> None:
@@ -304,26 +323,6 @@ def test_a_dry_run_shows_the_launch_and_leaves_nothing(made: World, monkeypatch:
     assert CliRunner().invoke(main, [*words, "--plan", "x"]).exit_code == 2
     assert CliRunner().invoke(main, ["launch"]).exit_code == 2
     assert CliRunner().invoke(main, ["launch", made.id("one"), "--off-cluster"]).exit_code == 2
-
-
-def test_repro_names_the_commands_and_what_has_changed_since(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in made.env.items():
-        monkeypatch.setenv(name, value)
-    done = prepared(made)
-    done.receipt.write(made.results / done.id)
-    common = ["--repository", str(made.checkout), "--results", str(made.results)]
-    same = CliRunner().invoke(main, ["repro", done.id, *common])
-    assert same.exit_code == 0, same.output
-    assert f"python -m runners launch {done.id} --cluster local" in same.stdout
-    assert "nothing has changed since" in same.stderr
-    recipe = made.checkout / "configs" / "recipes" / "t.yaml"
-    recipe.write_text(recipe.read_text().replace("completed", "finished"))
-    other = CliRunner().invoke(main, ["repro", str(made.results / done.id / "receipt.json"), *common])
-    changed = [line.strip().split(":")[0] for line in other.stderr.splitlines()[1:]]
-    assert changed == ["digest", "recipe"]
-    alone = CliRunner().invoke(main, ["repro", made.id("two", 2), "--cluster", "local", *common])
-    assert "has not been launched from here" in alone.stderr
-    assert CliRunner().invoke(main, ["repro", "no/such/receipt.json", *common]).exit_code == 1
 
 
 def test_doctor_names_what_is_missing_with_its_fix(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
