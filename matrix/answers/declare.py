@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from matrix.answers.anchors import noted
 from matrix.answers.edit import Action, Edit
 from matrix.answers.reshape import entry_like, flow
 from matrix.config.model import ScenarioKind, SingleNode
@@ -89,22 +90,22 @@ def _block_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
 def _one_more(document: Document, holder: Seq, value: Any) -> Edit:
     """A list with one more member."""
     last = passage_at(document, holder.marks[-1])
-    if last.whole[holder.mark.index] == "[":
-        return Edit(Action.WRITE, last.end_span, "", f", {flow(value)}")
+    if passage_at(document, holder.mark).bare.text.startswith("["):
+        return noted(document, Edit(Action.WRITE, last.end_span, "", f", {flow(value)}"))
     dash = " " * last.before.rfind("-")
     text = "".join(f"{dash}{line}\n" for line in _lines([value], _LEVELS["block"] + 1))
-    return Edit(Action.ADD, last.span._replace(line=last.last_line, column=1), "", text)
+    return noted(document, Edit(Action.ADD, last.span._replace(line=last.last_line, column=1), "", text))
 
 
 def _member(document: Document, holder: Map, key: str, value: Any, levels: int) -> Edit:
     """A mapping with one more member."""
     place = list(holder.marks.values())[-1]
     last = passage_at(document, place[1])
-    if last.whole[holder.mark.index] == "{":
-        return Edit(Action.WRITE, last.end_span, "", f", {flow(key)}: {flow(value)}")
+    if passage_at(document, holder.mark).bare.text.startswith("{"):
+        return noted(document, Edit(Action.WRITE, last.end_span, "", f", {flow(key)}: {flow(value)}"))
     indent = " " * place[0].column
     text = "".join(f"{indent}{line}\n" for line in _lines({key: value}, levels + 1))
-    return Edit(Action.ADD, last.span._replace(line=last.last_line, column=1), "", text)
+    return noted(document, Edit(Action.ADD, last.span._replace(line=last.last_line, column=1), "", text))
 
 
 def _lines(value: Any, levels: int) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from matrix.answers.anchors import noted
 from matrix.answers.edit import Action, Edit
 from matrix.config.model import Aggregated, SingleNode
 from matrix.config.passage import Passage, passage_at
@@ -44,7 +45,8 @@ def add_concurrency(deployment: Deployment, concs: Sequence[int], step: int) -> 
     whole = deployment.multinode and not deployment.agentic
     wanted = list(concs) if whole else _merged(ladder, concs)
     note = f"the job of {' '.join(map(str, ladder))} is then another one" if whole else ""
-    return _rewritten(deployment, wanted, note)
+    edit = _rewritten(deployment, wanted, note)
+    return edit and noted(deployment.config.document, edit)
 
 
 def _merged(ladder: Sequence[int], concs: Sequence[int]) -> list[int]:
@@ -59,7 +61,7 @@ def _rewritten(deployment: Deployment, wanted: list[int], note: str) -> Edit | N
     if entry.bounds is not None:
         both = _range(document, node)
         return both and Edit(Action.WRITE, both.span, both.text, f"conc-list: {listed}", note)
-    passage = passage_at(document, node.marks["conc-list"][1])
+    passage = passage_at(document, node.marks["conc-list"][1]).bare
     if not passage.text.startswith("-"):
         return Edit(Action.WRITE, passage.span, passage.text, listed, note)
     members: Seq = node["conc-list"]
@@ -88,12 +90,12 @@ def add_entry(nearest: Deployment, parts: Parts) -> Edit | None:
         return None
     document, (holder, index) = nearest.config.document, _home(nearest)
     passage = passage_at(document, holder.marks[index])
-    if passage.whole[holder.mark.index] == "[":
-        return Edit(Action.WRITE, passage.end_span, "", f", {flow(node)}")
+    if passage_at(document, holder.mark).bare.text.startswith("["):
+        return noted(document, Edit(Action.WRITE, passage.end_span, "", f", {flow(node)}"))
     dash = passage.before.rfind("-")
-    lines = [flow(node)] if passage.text.startswith("{") else [f"{key}: {flow(node[key])}" for key in node]
+    lines = [flow(node)] if passage.bare.text.startswith("{") else [f"{key}: {flow(node[key])}" for key in node]
     text = "".join(f"{' ' * dash}{'- ' if number == 0 else '  '}{line}\n" for number, line in enumerate(lines))
-    return Edit(Action.ADD, passage.span._replace(line=passage.last_line, column=1), "", text)
+    return noted(document, Edit(Action.ADD, passage.span._replace(line=passage.last_line, column=1), "", text))
 
 
 def entry_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
@@ -190,10 +192,11 @@ def remove_point(point: Point, step: int) -> Edit:
     deployment = point.deployment
     ladder = list(deployment.entry.ladder(step))
     rest = [conc for conc in ladder if conc not in point.concs]
-    if rest and (edit := _rewritten(deployment, rest, "")) is not None:
-        return edit
-    note = f"takes concurrency {' '.join(map(str, rest))} with it" if rest else ""
-    return _removed(deployment)._replace(note=note)
+    edit = _rewritten(deployment, rest, "") if rest else None
+    if edit is None:
+        note = f"takes concurrency {' '.join(map(str, rest))} with it" if rest else ""
+        edit = _removed(deployment)._replace(note=note)
+    return noted(deployment.config.document, edit)
 
 
 def _removed(deployment: Deployment) -> Edit:
@@ -222,7 +225,7 @@ def _without(document: Document, holder: Seq | Map, key: Any) -> Edit:
     number = list(holder).index(key) if isinstance(holder, dict) else key
     value = passage_at(document, holder.marks[key][1] if isinstance(holder, dict) else holder.marks[key])
     whole = Passage(document.name, value.whole, starts[number].index, value.end)
-    if value.whole[holder.mark.index] not in "[{":
+    if passage_at(document, holder.mark).bare.text[0] not in "[{":
         return Edit(Action.REMOVE, whole.span._replace(column=1), whole.lines)
     if number + 1 < len(starts):
         whole = whole._replace(end=starts[number + 1].index)

@@ -5,7 +5,8 @@ Marks say where a value begins. Where it ends is asked by advice alone, so it is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from matrix.config.events import parser
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from matrix.findings import Span
 
 __all__ = ["Passage", "passage_at"]
+
+_ANCHOR: Final = re.compile(r"&[^\s\[\]{},]+\s+")
 
 
 class Passage(NamedTuple):
@@ -71,6 +74,12 @@ class Passage(NamedTuple):
         """What stands behind it in its last line."""
         end = self.whole.find("\n", self.end)
         return self.whole[self.end : len(self.whole) if end < 0 else end]
+
+    @property
+    def bare(self) -> Passage:
+        """Without the anchor that it begins with, if any."""
+        anchor = _ANCHOR.match(self.whole, self.start, self.end)
+        return self._replace(start=anchor.end()) if anchor else self
 
     def _span(self, index: int) -> Span:
         from matrix.findings import Span
