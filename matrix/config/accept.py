@@ -7,6 +7,7 @@ verdict.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.model import (
@@ -27,7 +28,7 @@ from matrix.config.model import (
 from matrix.config.source import Map, Seq, WrittenFloat
 
 if TYPE_CHECKING:
-    from matrix.config.model import Topology
+    from matrix.config.model import Sizes, Topology
     from matrix.config.source import Document
 
 __all__ = ["configs_of"]
@@ -226,25 +227,34 @@ def _worker(node: Any, replicas: int | None) -> Worker:
 
 def _sized(node: Map, replicas: int, ep: Any, dp_attn: Any, hardware: str | None, settings: tuple[str, ...]) -> Worker:
     get = node.get
-    tp: Any = get("tp")
-    pp, dcp, pcp = get("pp", 1), get("dcp-size", 1), get("pcp-size", 1)
+    try:
+        sizes, gpus = _sizes(
+            get("tp"), ep, dp_attn, get("pp", 1), get("dcp-size", 1), get("pcp-size", 1), get("attn-dp-size", _ABSENT)
+        )
+    except TypeError:  # a list or mapping, which cannot be looked up
+        raise Unacceptable from None
+    return Worker(replicas, sizes, gpus, hardware, settings, node)
+
+
+# A search space repeats few shapes many times. Typed: true is no 1 here.
+@lru_cache(maxsize=4096, typed=True)
+def _sizes(tp: Any, ep: Any, dp_attn: Any, pp: Any, dcp: Any, pcp: Any, attn_dp: Any) -> tuple[Sizes, int]:
+    """The sizes of a worker, and the GPUs of one replica."""
     for size in (tp, ep, pp, dcp, pcp):
         if type(size) is not int or not 0 < size <= MAX_CONCURRENCY:
             raise Unacceptable
     if type(dp_attn) is not bool or tp % dcp:
         raise Unacceptable
-    attn_dp = None
-    if "attn-dp-size" in node:
-        attn_dp = _count(node["attn-dp-size"])
-        if tp % attn_dp or (attn_dp > 1) is not dp_attn:
-            raise Unacceptable
-    return Worker(replicas, tp, ep, dp_attn, pp, dcp, pcp, attn_dp, hardware, settings, node)
+    if attn_dp is _ABSENT:
+        attn_dp = None
+    elif tp % _count(attn_dp) or (attn_dp > 1) is not dp_attn:
+        raise Unacceptable
+    return (tp, ep, dp_attn, pp, dcp, pcp, attn_dp), tp * pp * pcp
 
 
 def _idle_copy(worker: Worker) -> Worker:
     """The decode side of an aggregated row: the same worker, none of it, without settings."""
-    w = worker
-    return Worker(0, w.tp, w.ep, w.dp_attn, w.pp, w.dcp, w.pcp, w.attn_dp, w.hardware, (), w.node)
+    return Worker(0, worker.sizes, worker.gpus, worker.hardware, (), worker.node)
 
 
 def _offload(node: Map, shape: str) -> Offload:

@@ -30,6 +30,7 @@ __all__ = [
     "Scenario",
     "ScenarioKind",
     "SingleNode",
+    "Sizes",
     "Topology",
     "Unacceptable",
     "Worker",
@@ -55,44 +56,62 @@ class ScenarioKind(StrEnum):
     AGENTIC = "agentic-coding"
 
 
+Sizes = tuple[int, int, bool, int, int, int, int | None]
+"""tp, ep, dp_attn, pp, dcp, pcp and attn_dp of a worker."""
+
+
 class Worker:
     """Replicas of one engine: so many, each on tp x pp x pcp GPUs.
 
     ``gpus``: of one replica. ``sizes``: tp, ep, dp_attn, pp, dcp, pcp and attn_dp, which is what makes a replica.
     """
 
-    __slots__ = (
-        "attn_dp", "dcp", "dp_attn", "ep", "gpus", "hardware", "node", "pcp", "pp", "replicas", "settings", "sizes",
-        "tp",
-    )  # fmt: skip
+    __slots__ = ("gpus", "hardware", "node", "replicas", "settings", "sizes")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a record
-        self,
-        replicas: int,
-        tp: int,
-        ep: int,
-        dp_attn: bool,
-        pp: int,
-        dcp: int,
-        pcp: int,
-        attn_dp: int | None,
-        hardware: str | None,
-        settings: tuple[str, ...],
-        node: Map,
+    def __init__(
+        self, replicas: int, sizes: Sizes, gpus: int, hardware: str | None, settings: tuple[str, ...], node: Map
     ) -> None:
         self.replicas: Final = replicas
-        self.tp: Final = tp
-        self.ep: Final = ep
-        self.dp_attn: Final = dp_attn
-        self.pp: Final = pp
-        self.dcp: Final = dcp
-        self.pcp: Final = pcp
-        self.attn_dp: Final = attn_dp
+        self.sizes: Final = sizes
+        self.gpus: Final = gpus
         self.hardware: Final = hardware
         self.settings: Final = settings
         self.node: Final = node
-        self.gpus: Final = tp * pp * pcp
-        self.sizes: Final = (tp, ep, dp_attn, pp, dcp, pcp, attn_dp)
+
+    @property
+    def tp(self) -> int:
+        """GPUs that share a layer."""
+        return self.sizes[0]
+
+    @property
+    def ep(self) -> int:
+        """GPUs that share the experts."""
+        return self.sizes[1]
+
+    @property
+    def dp_attn(self) -> bool:
+        """Whether attention is data parallel."""
+        return self.sizes[2]
+
+    @property
+    def pp(self) -> int:
+        """Pipeline stages."""
+        return self.sizes[3]
+
+    @property
+    def dcp(self) -> int:
+        """Decode context parallel size."""
+        return self.sizes[4]
+
+    @property
+    def pcp(self) -> int:
+        """Prefill context parallel size."""
+        return self.sizes[5]
+
+    @property
+    def attn_dp(self) -> int | None:
+        """Data parallel size of the attention, where it is stated."""
+        return self.sizes[6]
 
 
 class SingleNode(NamedTuple):

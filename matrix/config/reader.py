@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from yaml.events import (
@@ -100,7 +101,7 @@ class _Reader:
         self.places = places
         self.findings: list[Finding] = []
         self.scalars: dict[str, Any] = {}
-        self.keys: set[str] = set()
+        self.keys: dict[str, str] = {}
         self.anchors: dict[str, Any] = {}
         self.open_anchors: set[str] = set()
         self.extents: dict[int, tuple[int, int]] = {}
@@ -147,7 +148,7 @@ class _Reader:
     # The two methods below see every event of every file, which is most of what a command does. So a scalar seen before
     # costs no call, and what is seldom there (a tag, an anchor) costs one only where it is.
 
-    def mapping(self, start: Any, depth: int) -> Map:  # noqa: C901, PLR0912
+    def mapping(self, start: Any, depth: int) -> Map:  # noqa: C901, PLR0912, PLR0915
         if start.anchor is not None or start.tag is not None or depth > _MAX_DEPTH:
             self.enter(start, depth)
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
@@ -161,8 +162,9 @@ class _Reader:
                 event = get_event()
                 kind = type(event)
                 if kind is ScalarEvent:
-                    key = event.value
-                    if key not in keys:
+                    try:
+                        key = keys[event.value]
+                    except KeyError:
                         key = self.key(event)
                     if event.anchor is not None:
                         self.anchors[event.anchor] = event.value
@@ -176,8 +178,10 @@ class _Reader:
                 kind = type(event)
                 if kind is ScalarEvent:
                     if event.implicit[0] and event.anchor is None:
-                        value = event.value
-                        node[key] = scalars[value] if value in scalars else self.scalar(value, event.start_mark)
+                        try:
+                            node[key] = scalars[event.value]
+                        except KeyError:
+                            node[key] = self.scalar(event.value, event.start_mark)
                     else:
                         node[key] = self.unusual(event)
                 elif kind is MappingStartEvent:
@@ -212,8 +216,11 @@ class _Reader:
             kind = type(event)
             if kind is ScalarEvent:
                 if event.implicit[0] and event.anchor is None:
-                    value = event.value
-                    node.append(scalars[value] if value in scalars else self.scalar(value, event.start_mark))
+                    try:
+                        value = scalars[event.value]
+                    except KeyError:
+                        value = self.scalar(event.value, event.start_mark)
+                    node.append(value)
                 else:
                     node.append(self.unusual(event))
             elif kind is SequenceEndEvent:
@@ -294,12 +301,15 @@ class _Reader:
         return value
 
     def key(self, event: Any) -> Any:
-        """A key met for the first time, or one that needs a look each time: only plain words are remembered."""
+        """A key met for the first time, or one that needs a look each time: only plain words are remembered.
+
+        They are shared with the names in this program, so that a look-up by name compares no letters.
+        """
         text: str = event.value
         if not event.implicit[0]:
             return text if event.implicit[1] else self.tagged(event)
         if text and text[0] not in _MAYBE_NOT_A_STRING and text != "<<":
-            self.keys.add(text)
+            self.keys[text] = text = intern(text)
             return text
         return self.unclear_key(text, event.start_mark)
 
@@ -322,7 +332,7 @@ class _Reader:
             return _MERGE
         value = text if text.casefold() in _AMBIGUOUS else self.resolve(text, mark)
         if isinstance(value, str):
-            self.keys.add(text)
+            self.keys[text] = text = intern(text)
             return text
         if value is _UNRESOLVED or (self.integer_keys and type(value) is int):
             return text if value is _UNRESOLVED else value

@@ -5,7 +5,6 @@ Source of the rules: InferenceX's generator contract (DRAM budget and node count
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from matrix.config.model import Aggregated, Disaggregated, SingleNode
@@ -48,7 +47,6 @@ def dram_budget_gb(config: Config, scenario: Scenario, entry: Entry, fleet: Flee
     """
     if entry.offload.mode != "dram" or scenario.dram_utilization is None:
         return 0
-    span = config.document.span(entry.node.mark)
     hardware = fleet.hardware.get(config.runner)
     gpus_per_node = hardware.gpus_per_node if hardware else None
     mib = hardware.cpu_dram_mib if hardware else None
@@ -59,8 +57,13 @@ def dram_budget_gb(config: Config, scenario: Scenario, entry: Entry, fleet: Flee
             f"the runner {config.runner} {what} in {fleet.document.name}, and kv-offloading: dram is budgeted by it."
         )
         near = f"; {_near(config.runner, fleet.hardware)}" if hardware is None else ""
-        raise _refusal(rule="hardware-missing", message=message, fix=f"add {lacks} to its record{near}", span=span)
-    used = _gpus_on_node(entry.topology, gpus_per_node, config, span)
+        raise _refusal(
+            rule="hardware-missing",
+            message=message,
+            fix=f"add {lacks} to its record{near}",
+            span=_place_of(config, entry),
+        )
+    used = _gpus_on_node(entry, gpus_per_node, config)
     numerator, denominator = _ratio(scenario.dram_utilization)
     bytes_used = min(mib, MAX_NODE_DRAM_MIB) * _BYTES_PER_MIB * numerator * used
     return bytes_used // (denominator * gpus_per_node * _BYTES_PER_GB)
@@ -76,31 +79,32 @@ def _ratio(text: str) -> tuple[int, int]:
     return int(f"{whole}{decimals}"), 10 ** len(decimals)
 
 
-def _gpus_on_node(topology: Topology, per_node: int, config: Config, span: Span) -> int:
+def _gpus_on_node(entry: Entry, per_node: int, config: Config) -> int:
     """GPUs of one node that the budgeted worker uses."""
-    if isinstance(topology, SingleNode):
-        worker, role = topology.worker, "the engine"
-    elif isinstance(topology, Aggregated):
-        worker, role = topology.worker, "a worker"
-    else:
-        worker, role = topology.prefill, "a prefill worker"
-    product = f"tp {worker.tp} x pp {worker.pp} x pcp-size {worker.pcp} = {worker.gpus} GPUs"
+    topology = entry.topology
+    alone = isinstance(topology, SingleNode)
+    worker = topology[0]
     if worker.gpus <= per_node:
-        if isinstance(topology, SingleNode) or per_node % worker.gpus == 0:
+        if alone or per_node % worker.gpus == 0:
             return worker.gpus
-        message = (
-            f"{role} takes {product}, which does not divide the {per_node} GPUs of a node of {config.runner} evenly."
-        )
-        fix = f"choose a size that divides {per_node}"
-    elif isinstance(topology, SingleNode):
-        message = f"{role} takes {product}, and a node of {config.runner} has {per_node}."
-        fix = f"lower tp, pp or pcp-size to fit {per_node} GPUs, or make the config multinode"
-    elif worker.gpus % per_node == 0:
+    elif not alone and worker.gpus % per_node == 0:
         return per_node
+    role = "the engine" if alone else "a worker" if isinstance(topology, Aggregated) else "a prefill worker"
+    takes = f"{role} takes tp {worker.tp} x pp {worker.pp} x pcp-size {worker.pcp} = {worker.gpus} GPUs"
+    if worker.gpus <= per_node:
+        message = f"{takes}, which does not divide the {per_node} GPUs of a node of {config.runner} evenly."
+        fix = f"choose a size that divides {per_node}"
+    elif alone:
+        message = f"{takes}, and a node of {config.runner} has {per_node}."
+        fix = f"lower tp, pp or pcp-size to fit {per_node} GPUs, or make the config multinode"
     else:
-        message = f"{role} takes {product}: it spans nodes of {config.runner} but does not fill them ({per_node} each)."
+        message = f"{takes}: it spans nodes of {config.runner} but does not fill them ({per_node} each)."
         fix = f"choose a multiple of {per_node}"
-    raise _refusal(rule="topology-fit", message=message, fix=fix, span=span)
+    raise _refusal(rule="topology-fit", message=message, fix=fix, span=_place_of(config, entry))
+
+
+def _place_of(config: Config, entry: Entry) -> Span:
+    return config.document.span(entry.node.mark)
 
 
 def topology_nodes(
@@ -124,8 +128,7 @@ def topology_nodes(
 
 
 def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_node: _PerNode, place: _Place) -> int:
-    stated = [setting for setting in worker.settings if setting.startswith(name)]
-    if stated:
+    if worker.settings and (stated := [setting for setting in worker.settings if setting.startswith(name)]):
         counts = sorted({setting[len(name) :] for setting in stated})
         if len(counts) == 1 and counts[0].isdecimal() and int(counts[0]) > 0:
             return int(counts[0])
@@ -134,7 +137,7 @@ def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_n
     label = worker.hardware or runner
     known = gpus_per_node(label)
     if len(known) == 1:
-        return ceil(worker.replicas * worker.gpus / known[0])
+        return -(-worker.replicas * worker.gpus // known[0])
     if known:
         sizes = " or ".join(map(str, known))
         message = f"clusters of the family of {label} have {sizes} GPUs a node, so its node count is open."

@@ -42,7 +42,6 @@ class Suite(NamedTuple):
 
 
 _GSM8K: Final = Suite("lm-eval", "")
-_NOTHING: Final[frozenset[int]] = frozenset()
 
 
 _VENDOR_SUITES: Final = MappingProxyType(
@@ -147,11 +146,11 @@ class _Marked:
                 group = groups[id(deployment)]
                 if group is not None and group.spare is not None and not group.wanted:
                     group = group.spare
-                wanted = _NOTHING if group is None else group.wanted
+                wanted = () if group is None else group.wanted
             if len(concs) == 1:
                 picked = concs[0] if concs[0] in wanted else 0
             else:
-                picked = max(wanted.intersection(concs), default=0)
+                picked = max([conc for conc in wanted if conc in concs], default=0)
             if picked and group is not None and group.once:
                 if group in taken:
                     picked = 0
@@ -182,15 +181,18 @@ class _Group:
     def __init__(self, *, once: bool, spare: _Group | None = None) -> None:
         self.once = once
         self.spare = spare
-        self.found: set[int] = set()
+        self.found: list[int] = []
         self.served = False
-        self.wanted: frozenset[int] = frozenset()
+        self.wanted: tuple[int, ...] = ()
 
     def settle(self, *, median: bool) -> None:
         """Decide: of what was found the highest, and the upper median where that is wanted too."""
         if self.found and not self.served:
-            ladder = sorted(self.found)
-            self.wanted = frozenset((ladder[-1], ladder[len(ladder) // 2] if median else ladder[-1]))
+            if median:
+                ladder = sorted(set(self.found))
+                self.wanted = (ladder[-1], ladder[len(ladder) // 2])
+            else:
+                self.wanted = (max(self.found),)
 
 
 class _Picks:
@@ -206,10 +208,10 @@ class _Picks:
                 continue
             least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
             high = [top for top in tops if top >= least]
-            group.found.update(high)
+            group.found += high
             if group.spare is not None:
                 group.spare.served |= bool(high)
-                group.spare.found.update(tops)
+                group.spare.found += tops
         for group in self.by_key.values():
             group.settle(median=not group.once)
 

@@ -54,12 +54,13 @@ class Frame:
     """What the deployments of one scenario on one runner have in common. Never changed once made.
 
     ``runner``: the config's label, or a node of it when ``on_node``. ``agentic``: the workload is, instead of fixed
-    lengths. ``title``: what people call its jobs, up to the topology. ``fixed_name``: the exp-name of a fixed-length
-    row, up to the sizes. ``shown``, ``canonical`` and ``power``: its fields of a row, cut where others go in between.
+    lengths. ``title``: what people call its jobs, up to the topology; ``named``: the same as JSON begins it.
+    ``fixed_name``: the exp-name of a fixed-length row, up to the sizes. ``shown``, ``canonical`` and ``power``: its
+    fields of a row, cut where others go in between.
     """
 
     __slots__ = (
-        "agentic", "canonical", "config", "fixed_name", "on_node", "power", "router", "runner", "scenario",
+        "agentic", "canonical", "config", "fixed_name", "named", "on_node", "power", "router", "runner", "scenario",
         "scenario_name", "shown", "title", "transfer",
     )  # fmt: skip
 
@@ -73,6 +74,7 @@ class Frame:
         self.scenario_name = scenario_name(scenario)
         what = f"{config.model_prefix} {config.precision} {runner} {config.framework}"
         self.title = f"{what} {self.scenario_name}"
+        self.named = quoted(self.title)[:-1]
         self.fixed_name = f"{config.model_prefix}_{SEQUENCES.get((isl, osl)) or f'{isl}_{osl}'}"
         self.power = ('"require-power": true, ', '"require-power":true,') if scenario.require_power else ("", "")
         self.router = _component("router", config.router)

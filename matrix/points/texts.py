@@ -38,7 +38,7 @@ class Texts:
         if not eval_only:
             recipe += f', "recipe-fingerprint": "{self.fingerprint}"'
         self.before_id = f', "id": "{d.stem}'
-        self.before_name = f'{d.node_end}", "name": {quoted(d.title)[:-1]} c'
+        self.before_name = f'{d.node_end}", "name": {d.frame.named} {d.topology} c'
         self.before_digest = f'", "config-key": "{d.config.key}"{recipe}, "digest": "'
         self.shared = self._shared(d, eval_only=eval_only)
 
