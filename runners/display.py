@@ -154,7 +154,7 @@ class ActionsDisplay(PlainDisplay):
 
     def _begin(self) -> None:
         if not self._open:
-            heading = self._heading.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            heading = (self._heading or "log").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
             self._output.write(f"::group::{heading}\n")
             self._open = True
 

@@ -26,6 +26,8 @@ from runners.results import (
 from runners.workspace import JobFolder, write_atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runners.flight import Flight, Launch
     from runners.job import JobRecord
     from runners.verdict import Verdict
@@ -43,7 +45,7 @@ def finish(
     Where only this host is at fault, that the results of a good job are not kept, the receipt stays open: the next
     launch collects them, and runs nothing again.
     """
-    receipt, folder = flight.receipt, flight.folder
+    receipt = flight.receipt
     places = Places(
         output=flight.output,
         workspace=Path(receipt.job.get("workspace", "")),
@@ -52,19 +54,45 @@ def finish(
     if verdict.passed:
         _wait_for_results(flight, places, run)
     found = _collected(flight, places)
-    logs = _packed(flight, found)
     if Kind.EVAL in kinds_of(flight.row):
         clear_leftovers(places.workspace, flight.output)
-    success = verdict.passed and found.verified and not _signal_status(exit_status)
-    why, faults = _why(verdict, found, success=success), errors_of(found.findings)
+    kept = list(found.kept)
+    if run.clock.received is not None:
+        # Whoever sent the signal may kill this process any moment, and logs take long to pack.
+        _judge(flight, verdict, record, found, kept, exit_status)
+        _write_down(flight, found, run)
+    if logs := _packed(flight, found):
+        kept.append(logs)
+    success = _judge(flight, verdict, record, found, kept, exit_status)
     for finding in found.findings if verdict.passed else ():
         run.tell(str(finding))
-    receipt.results = [kept.as_json() for kept in (*found.kept, *([logs] if logs else []))]
+    if receipt.step is not Step.ENDED:
+        run.tell("nothing is lost: mend that, and launch again. The results are collected then, and no job is run")
+    why = str(receipt.outcome["why"])
+    if fault_of_disk := _write_down(flight, found, run):
+        success, why = False, f"{why}, and it could not be written down: {fault_of_disk}"
+    _clean(JobFolder(root=Path(receipt.job["folder"])), run, success=success)
+    run.tell(f"{'success' if success else 'failure'}: {why}")
+    return success
+
+
+def _judge(
+    flight: Flight,
+    verdict: Verdict,
+    record: JobRecord | None,
+    found: Collected,
+    kept: Sequence[Kept],
+    exit_status: int | None,
+) -> bool:
+    """Put what is known of the end into the receipt; whether the point is a verified success."""
+    receipt, faults = flight.receipt, errors_of(found.findings)
+    success = verdict.passed and not faults and not _signal_status(exit_status)
+    receipt.results = [each.as_json() for each in kept]
     receipt.job |= _of_record(record) if record is not None else {}
     receipt.outcome = {
         "success": success,
         "verdict": verdict.outcome.value,
-        "why": why,
+        "why": _why(verdict, found, success=success),
         "results-verified": found.verified,
         "faults": [str(finding) for finding in found.findings],
         "exit-status": exit_status if exit_status not in (None, 0) else int(not success),
@@ -72,28 +100,28 @@ def finish(
     if not verdict.passed or not faults or any(each.rule not in _OF_THIS_HOST for each in faults):
         receipt.step = Step.ENDED
         receipt.times["ended"] = now()
-    else:
-        run.tell("nothing is lost: mend that, and launch again. The results are collected then, and no job is run")
+    return success
+
+
+def _write_down(flight: Flight, found: Collected, run: Launch) -> str:
+    """Write summary and receipt, and let go of what they say is kept; else why not."""
+    receipt, outcome = flight.receipt, flight.receipt.outcome
     summary = {
         "id": receipt.point["id"],
         "digest": receipt.point["digest"],
         "job": str(flight.job),
-        "success": success,
-        "verdict": verdict.outcome.value,
-        "why": why,
+        **{name: outcome[name] for name in ("success", "verdict", "why")},
         "figures": found.figures,
     }
     try:
-        write_atomic(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-        receipt.write(folder)
-        for finding in take_away(found) if receipt.step is Step.ENDED else ():
-            run.tell(str(finding))
+        write_atomic(flight.folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+        receipt.write(flight.folder)
     except (OSError, RefusedError) as error:
-        why = f"{why}, and it could not be written down: {error}"
-        success = False
-    _clean(JobFolder(root=Path(receipt.job["folder"])), run, success=success)
-    run.tell(f"{'success' if success else 'failure'}: {why}")
-    return success
+        return str(error)
+    if receipt.step is Step.ENDED:
+        for warning in take_away(found):
+            run.tell(str(warning))
+    return ""
 
 
 def _why(verdict: Verdict, found: Collected, *, success: bool) -> str:

@@ -52,7 +52,7 @@ class FollowPatience:
     @classmethod
     def for_actions(cls) -> FollowPatience:
         """GitHub kills a cancelled step 10 s after the first signal; receipt and results must be written by then."""
-        return cls(cancel=6.0, taken=4.0, ended=5.0, late=2.0)
+        return cls(cancel=6.0, taken=4.0, ended=3.5, late=1.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Span
+from runners.workspace import clear_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,8 @@ def own_folder(results: Path, name: str) -> Iterator[Path]:
             raise RefusedError(
                 [Finding(rule="launch-results", message=message, fix=fix, span=Span(str(folder)))]
             ) from None
+        with suppress(OSError):  # what cannot be removed is in nobody's way
+            clear_temporary(folder)
         yield folder
 
 

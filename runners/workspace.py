@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ __all__ = [
     "Checkout",
     "JobFolder",
     "checkout_of",
+    "clear_temporary",
     "clone",
     "lacking",
     "locked",
@@ -45,6 +47,7 @@ _PLACEHOLDER: Final = """#!/bin/sh
 echo "{name} is not installed on this cluster: see tools: in the cluster profile" >&2
 exit 127
 """
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}")
 _TOOLS: Final = {
     "nats-server": "configs/nats-server",
     "etcd": "configs/etcd",
@@ -199,6 +202,13 @@ def locked(path: Path) -> Iterator[None]:
 def beside(path: Path) -> Path:
     """A name for a file that is to take the place of another one; unique also among hosts that share the folder."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+
+
+def clear_temporary(folder: Path) -> None:
+    """Remove what `beside` has named and a process that was killed has left; nobody else may be at work there."""
+    for path in folder.glob(".*"):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def write_atomic(path: Path, text: str) -> None:
