@@ -139,7 +139,7 @@ def absent_from_change(name: str, change: Change) -> Absence:
 
 
 def _causes(point: Point, change: Change) -> Iterator[Cause]:
-    """The first cause; only a change that is refused has more than one."""
+    """The first cause; a change that is refused, or all of whose entries are append-only, has more than one."""
     deployment = point.deployment
     config, kind = deployment.config, deployment.scenario.kind
     naming = [entry for entry in change.entries if named_by(entry, (config.key,))]
@@ -157,27 +157,47 @@ def _causes(point: Point, change: Change) -> Iterator[Cause]:
     if not in_scope:
         entry = naming[0]
         reason = f"entry {entry.number} is for {' and '.join(entry.scenario_types)} alone"
-        yield Cause("scenario-type", reason, _field_place(entry, "scenario-type", change),
-                    (_without_field(entry, "scenario-type", change),))  # fmt: skip
+        yield _of_field(entry, "scenario-type", reason, change)
         return
-    yield _unclaimed(point, change) or _left_out(point, change, in_scope[0])
+    unclaimed = _unclaimed(point, change)
+    if unclaimed is not None:
+        yield unclaimed
+        return
+    entry = next((claim.entry for claim in _claims(point, change) if claim.granted), in_scope[0])
+    cause = _left_out(point, change, entry)
+    if cause.rule != "append-only":
+        yield cause
+        return
+    # One of them beside an entry that is not is refused. The last first: so the lines of the others stay.
+    for one in sorted(change.entries, key=lambda one: -one.line):
+        reason = f"entry {one.number} is append-only, and so is every entry of this change"
+        yield cause if one is entry else _of_field(one, "append-only", reason, change)
 
 
-def _unclaimed(point: Point, change: Change) -> Cause | None:
-    """The reason where no claim for the point's kind of run was granted."""
+def _claims(point: Point, change: Change) -> list[Claim]:
+    """Those for the point's config, scenario and kind of run."""
     kind = point.deployment.scenario.kind
-    mine = [
+    return [
         claim
         for claim in change.claims.get(point.deployment.config.key, ())
         if kind in claim.kinds and (claim.evals is EvalMode.NONE) != point.eval_only
     ]
+
+
+def _of_field(entry: Entry, field: str, reason: str, change: Change) -> Cause:
+    """A field of an entry as the cause, cured by taking it out."""
+    return Cause(field, reason, _field_place(entry, field, change), (_without_field(entry, field, change),))
+
+
+def _unclaimed(point: Point, change: Change) -> Cause | None:
+    """The reason where no claim for the point's kind of run was granted."""
+    mine = _claims(point, change)
     if not mine or any(claim.granted for claim in mine):
         return None
     claim = mine[0]
     entry, field = claim.entry, claim.reason.partition(":")[0].partition(" ")[0]
     if field in entry.node:
-        return Cause(field, f"entry {entry.number}: {claim.reason}", _field_place(entry, field, change),
-                     (_without_field(entry, field, change),))  # fmt: skip
+        return _of_field(entry, field, f"entry {entry.number}: {claim.reason}", change)
     return Cause(field, claim.reason, None, (Edit(Action.LABEL, old=_modifier(change, Effect.EVALS_ONLY)),))
 
 
@@ -195,9 +215,7 @@ def _left_out(point: Point, change: Change, entry: Entry) -> Cause:
                 edit = Edit(Action.LABEL, old=label, new=_whole(change))
                 return Cause(one.rule, reason, place_of(lower.deployment) if lower else None, (edit,))
             case "append-only" | "eval-min-prefill-ep":
-                reason = f"entry {entry.number}: {one.reason}"
-                edit = _without_field(entry, one.rule, change)
-                return Cause(one.rule, reason, _field_place(entry, one.rule, change), (edit,))
+                return _of_field(entry, one.rule, f"entry {entry.number}: {one.reason}", change)
             case _:
                 return Cause(one.rule, one.reason)
     throughput = change.head.whole.get(parts.throughput) if (parts := parts_of(point.id)) is not None else None

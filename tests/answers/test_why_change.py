@@ -78,6 +78,10 @@ LINES: Final = {
     "eval-min-prefill-ep": (
         NEW, added(of("beta", eval_min_prefill_ep=16), of("alpha")), f"{HIGH}--eval", "eval-min-prefill-ep",
     ),
+    "eval-min-prefill-ep of the entry that has its accuracy runs": (
+        NEW.replace("[8]", "[64]"), added(of("beta", no_evals="true"), of("beta", eval_min_prefill_ep=2), of("alpha")),
+        LOW.replace("c8", "c64") + "--eval", "eval-min-prefill-ep",
+    ),
 }  # fmt: skip
 
 
@@ -86,7 +90,9 @@ def test_a_line_of_the_log_brings_it_back(name: str, scratch: Repository) -> Non
     masters, log, wanted, rule = LINES[name]
     commit(scratch, masters, log)
     record = ask(wanted, "--base-ref", "main")
-    assert (record["answer"], record["causes"][0]["rule"], len(record["causes"])) == ("absent", rule, 1)
+    assert (record["answer"], record["causes"][0]["rule"], len(record["causes"])) == ("absent", rule, 1), record[
+        "causes"
+    ]
     edit = first_edit(record)
     assert edit.place is not None
     assert edit.place.file == "perf-changelog.yaml"
@@ -98,6 +104,21 @@ def test_a_line_of_the_log_brings_it_back(name: str, scratch: Repository) -> Non
     line = int(entry["place"].split(":")[1])
     assert (scratch.folder / "perf-changelog.yaml").read_text(encoding="utf-8").split("\n")[line - 1].startswith("- ")
     assert wanted in cli("plan", "--base-ref", "main", "--format", "json").out
+
+
+def test_every_append_only_entry_is_named_the_last_first(scratch: Repository) -> None:
+    grown = LONGER.replace("conc-list: [8]", "conc-list: [8, 16]")
+    commit(scratch, grown, added(of("alpha", append_only="true"), of("beta", append_only="true")))
+    causes = ask(C16, "--base-ref", "main")["causes"]
+    # One of them alone beside an entry that is not would be refused.
+    assert [(cause["rule"], cause["reason"]) for cause in causes] == [
+        ("append-only", "entry 5 is append-only, and so is every entry of this change"),
+        ("append-only", "entry 4: the base has it"),
+    ]
+    for cause in causes:
+        apply(edit_of(cause["edits"][0]), scratch.folder)
+    scratch.commit()
+    assert ask(C16, "--base-ref", "main")["answer"] == "present"
 
 
 @pytest.mark.parametrize("wanted", [C128, LOW])
