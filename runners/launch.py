@@ -24,6 +24,7 @@ from runners.prepare import Prepared, prepare
 from runners.process import InterruptedCallError
 from runners.receipt import Receipt, Step, now
 from runners.slurm import SlurmError
+from runners.submission import Submission, SubmissionError
 from runners.verdict import Outcome
 from runners.workspace import JobFolder, write_atomic
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from runners.job import JobId
     from runners.profile import Profile
-    from runners.srtctl import Submission
     from runners.target import Target
 
 __all__ = ["begin", "fly", "launch", "left_behind", "submit"]
@@ -135,7 +135,7 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
     except RefusedError as refused:
         _close(receipt, folder, Outcome.FAILED.value, refused.findings[0].message)
         raise
-    except (InterruptedCallError, srtctl.SubmissionError) as error:
+    except (InterruptedCallError, SubmissionError) as error:
         said = str(error) or "a signal came during the submission"
         job = _by_tag(prepared.tag, run, said)
         if job is None:
@@ -144,17 +144,18 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
                 return _stopped(receipt, folder, run.clock.received, prepared.folder)
             raise RefusedError([fault("launch-submit", f"no job was submitted. {said}", folder)]) from None
         run.tell(f"the job was found by its tag {prepared.tag}: {job}")
-        submission = srtctl.Submission(job=job, output=prepared.profile.outputs / str(job))
+        submission = Submission(job=job, output=None)
+    output = submission.output or prepared.profile.outputs / str(submission.job)
     flight = Flight(
         receipt=receipt,
         folder=folder,
         job=submission.job,
-        output=submission.output,
+        output=output,
         since=since,
         row=prepared.target.row,
     )
-    _note_submitted(receipt, submission, folder, run.tell)
-    run.tell(f"job {submission.job} submitted, output {submission.output}")
+    _note_submitted(flight, run.tell)
+    run.tell(f"job {flight.job} submitted, output {flight.output}")
     return flight
 
 
@@ -218,13 +219,13 @@ def _by_tag(tag: str, run: Launch, said: str) -> JobId | None:
     return jobs[0] if jobs else None
 
 
-def _note_submitted(receipt: Receipt, submission: Submission, folder: Path, tell: Callable[[str], None]) -> None:
+def _note_submitted(flight: Flight, tell: Callable[[str], None]) -> None:
+    receipt = flight.receipt
     receipt.step = Step.SUBMITTED
-    job = submission.job
-    receipt.job |= {"id": _written(job), "output": str(submission.output)}
+    receipt.job |= {"id": _written(flight.job), "output": str(flight.output)}
     receipt.times["submitted"] = now()
     try:
-        receipt.write(folder)
+        receipt.write(flight.folder)
     except RefusedError as refused:
         # The job exists, so it is followed all the same.
         tell(str(refused))

@@ -16,27 +16,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from matrix.errors import MatrixError, RefusedError
+from matrix.errors import RefusedError
 from matrix.findings import Finding, Span
 from runners import process
-from runners.job import JobId
+from runners.submission import SubmissionError, read_submission
 from runners.workspace import beside, locked, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from runners.submission import Submission
     from runners.workspace import JobFolder
 
 __all__ = [
     "Environment",
-    "Submission",
-    "SubmissionError",
     "features",
     "install",
     "packages",
     "prove",
     "python_version",
-    "read_submission",
     "submit",
 ]
 
@@ -104,19 +102,6 @@ class Environment:
     def sha256(self) -> str:
         """Of the packages with their versions."""
         return sha256(json.dumps(dict(sorted(self.packages.items()))).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """A job that srtctl says it has submitted. ``output`` is where its logs will be."""
-
-    job: JobId
-    output: Path
-    name: str = ""
-
-
-class SubmissionError(MatrixError):
-    """srtctl did not say which job it submitted; whether there is one is to be looked up by its tag."""
 
 
 def python_version(python: Path) -> str:
@@ -345,43 +330,6 @@ def _options(folder: JobFolder, srtctl: tuple[str, ...], env: Mapping[str, str],
     return known
 
 
-def read_submission(status: int, stdout: str, stderr: str) -> Submission:
-    """What ``srtctl apply --json`` said: one JSON object a job on stdout, prose on stderr.
-
-    Raises:
-        RefusedError: it says itself that nothing was submitted.
-        SubmissionError: there is no id, or more than one; both streams are quoted.
-    """
-    records = []
-    for line in stdout.splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    quoted = f"status {status}, stdout {stdout.strip()!r}, stderr {_tail(stderr)!r}"
-    submitted = [record for record in records if record.get("status") == "submitted"]
-    if not submitted and any(record.get("status") == "error" for record in records):
-        said = next(str(record.get("error")) for record in records if record.get("status") == "error")
-        if "sbatch" in said:
-            # Slurm may have taken the job and failed to say so.
-            msg = f"sbatch failed in srtctl: {quoted}"
-            raise SubmissionError(msg)
-        message = f"srtctl refuses the job: {said}. {_tail(stderr)}"
-        raise RefusedError([Finding(rule="launch-srtctl", message=message.strip())])
-    if len(submitted) != 1 or status:
-        msg = f"srtctl named {len(submitted)} jobs where one was to be submitted: {quoted}"
-        raise SubmissionError(msg)
-    record = submitted[0]
-    try:
-        job = JobId.parse(str(record.get("slurm_job_id", "")))
-    except RefusedError as error:
-        msg = f"{error} {quoted}"
-        raise SubmissionError(msg) from None
-    return Submission(job=job, output=Path(str(record.get("output_dir", ""))), name=str(record.get("job_name", "")))
-
-
 def _finding(rule: str, message: str, file: Path) -> Finding:
     fix = "this is a fault between our files and the pin; run the tests of the pinned tree"
     return Finding(rule=rule, message=" ".join(message.split()), fix=fix, span=Span(str(file)))
@@ -394,8 +342,3 @@ def _refused(place: Path, rule: str, message: str, fix: str) -> RefusedError:
 def _last(done: process.Done) -> str:
     lines = (done.stderr or done.stdout).strip().splitlines()
     return lines[-1].strip().rstrip(".") if lines else f"ended with status {done.status}"
-
-
-def _tail(text: str, most: int = 2000) -> str:
-    stripped = text.strip()
-    return stripped if len(stripped) <= most else f"… {stripped[-most:]}"

@@ -24,7 +24,8 @@ from runners.job import JobId
 from runners.pin import read_pin
 from runners.prepare import Prepared, Wishes, prepare
 from runners.profile import Profile, find_profile, known_profiles
-from runners.srtctl import features, read_submission
+from runners.srtctl import features
+from runners.submission import read_submission
 from runners.target import target_of
 from tests.runners.test_profile import SET
 from tests.srt_slurm import missing
