@@ -186,9 +186,10 @@ class Point(NamedTuple):
         """
         deployment, concs = self.deployment, self.concs
         conc = f"[{','.join(map(str, concs))}]" if deployment.multinode else str(concs[0])
-        if self.eval_only:
-            return deployment.eval_texts.digest(conc, evaluation_texts(self.evaluation, True)[1])
-        return deployment.texts.digest(conc, "")
+        texts = deployment.eval_texts if self.eval_only else deployment.texts
+        if texts.shared is None:
+            texts.seal(deployment, eval_only=self.eval_only)
+        return texts.digest(conc, evaluation_texts(self.evaluation, True)[1] if self.eval_only else "")
 
     def digest_payload(self) -> dict[str, Any]:
         """What the digest covers, as JSON has it.
@@ -231,6 +232,8 @@ class Point(NamedTuple):
         """The row as JSON text, put together from what the deployment's points share."""
         deployment, concs, run_eval, evaluation = self.deployment, self.concs, self.run_eval, self.evaluation
         texts = deployment.eval_texts if self.eval_only else deployment.texts
+        if texts.shared is None:
+            texts.seal(deployment, eval_only=self.eval_only)
         dashed = str(concs[0]) if len(concs) == 1 else "-".join(map(str, concs))
         conc = f"[{dashed.replace('-', ', ')}]" if deployment.multinode else dashed
         if deployment.agentic:

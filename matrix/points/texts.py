@@ -18,43 +18,44 @@ _RUN_EVAL: Final = '"run-eval":false,'
 
 
 class Texts:
-    """What a deployment's throughput points share, or its accuracy runs. Never changed once made.
+    """What a deployment's throughput points share, or its accuracy runs.
 
     ``head``, ``middle``, ``end``: InferenceX's fields of a row up to the concurrency, up to the second value that is a
-    point's own (the concurrency in an agentic exp-name, else run-eval), and the rest. ``before_id``, ``before_name``,
-    ``before_digest``: what joins ours. ``canonical``: the canonical row without conc and exp-name, of which
-    ``fingerprint`` is the hash. ``shared``: the hash of all that a digest covers up to what is a point's own.
+    point's own (the concurrency in an agentic exp-name, else run-eval), and the rest. ``before_id``, ``before_name``:
+    what joins ours. ``canonical``: the canonical row without conc and exp-name. What takes hashing waits for `seal`,
+    since ids and marks do without: ``before_digest``, the last of what joins ours, with the hash of ``canonical``; and
+    ``shared``, the hash of all that a digest covers up to what is a point's own.
     """
 
-    __slots__ = (
-        "before_digest", "before_id", "before_name", "canonical", "end", "fingerprint", "head", "middle", "shared"
-    )  # fmt: skip
+    __slots__ = ("before_digest", "before_id", "before_name", "canonical", "end", "head", "middle", "shared")
 
     def __init__(self, d: Deployment, *, eval_only: bool) -> None:
         self.head, self.middle, self.end, *canonical = row_text(d, power=not eval_only)
         self.canonical = _row(d, canonical)
-        self.fingerprint = sha256(self.canonical.encode()).hexdigest()
-        recipe = "" if d.reference is None else f', "recipe": {quoted(d.reference)}'
-        if not eval_only:
-            recipe += f', "recipe-fingerprint": "{self.fingerprint}"'
         self.before_id = f', "id": "{d.stem}'
         self.before_name = f'{d.node_end}", "name": {d.frame.named} {d.topology} c'
-        self.before_digest = f'", "config-key": "{d.config.key}"{recipe}, "digest": "'
-        self.shared = self._shared(d, eval_only=eval_only)
+        self.before_digest = ""
+        self.shared: Any = None
 
-    def _shared(self, d: Deployment, *, eval_only: bool) -> Any:
+    def seal(self, d: Deployment, *, eval_only: bool) -> None:
+        """Hash, once, for the deployment that it was made for."""
         recipe = d.eval_recipe if eval_only else d.recipe
         golden = "null" if eval_only or d.golden is None else quoted(d.golden)
-        resolved, row = "null", self.fingerprint
+        row = fingerprint = sha256(self.canonical.encode()).hexdigest()
+        resolved = "null"
         if recipe is not None:
             resolved = _resolved(recipe)
             _, _, _, *canonical = row_text(d, power=not eval_only, named=False)
             row = sha256(_row(d, canonical).encode()).hexdigest()
+        named = "" if d.reference is None else f', "recipe": {quoted(d.reference)}'
+        if not eval_only:
+            named += f', "recipe-fingerprint": "{fingerprint}"'
+        self.before_digest = f'", "config-key": "{d.config.key}"{named}, "digest": "'
         text = f'{{"golden":{golden},{_stack_text(d.stack)},"recipe":{resolved},"row":"{row}","run":'
-        return sha256(text.encode())
+        self.shared = sha256(text.encode())
 
     def digest(self, conc: str, evaluation: str) -> str:
-        """The digest of a point with these own values, as canonical JSON has them."""
+        """The digest of a point with these own values, as canonical JSON has them. Only once sealed."""
         digest = self.shared.copy()
         digest.update(f'{{"conc":{conc}{evaluation}}}}}'.encode())
         text: str = digest.hexdigest()
@@ -66,21 +67,18 @@ def _row(d: Deployment, canonical: list[str]) -> str:
     return f"{{{first}{most}{'' if d.agentic else _RUN_EVAL}{last}}}"
 
 
-def _canonical(value: Any) -> str:
-    from json import dumps
-
-    return dumps(value, check_circular=False, sort_keys=True, separators=(",", ":"))
-
-
 @lru_cache(maxsize=512)
 def _resolved(recipe: Recipe) -> str:
     """What a digest covers of a recipe, once for the entries and the kinds of run that have the very same one."""
-    return _canonical(recipe.data)
+    from json import dumps
+
+    return dumps(recipe.data, check_circular=False, sort_keys=True, separators=(",", ":"))
 
 
 @lru_cache(maxsize=16)
 def _stack_text(stack: Stack) -> str:
-    return f'"patches":{_canonical(stack.patches)},"pin":{_canonical(stack.pin)}'
+    patches = ",".join([f"[{quoted(file)},{quoted(digest)}]" for file, digest in stack.patches])
+    return f'"patches":[{patches}],"pin":{quoted(stack.pin)}'
 
 
 @lru_cache(maxsize=4096)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from matrix.report.text import MOST_PER_RULE
-from tests.cli.support import HEAD, MASTER, ROOT, RUNNERS, cli, process, repository
+from tests.cli.support import HEAD, MASTER, ROOT, RUNNERS, cli, environment, process, repository
 
 SPACE = f"""\
 alpha-fp8-mi355x-sglang:
@@ -73,6 +75,23 @@ def test_pieces_of_output_join_to_the_whole(here: Path, count: int, style: str) 
     else:
         found = [int(line.rpartition("--c")[2]) for line in outcome.out.splitlines()]
     assert found == list(range(1, count + 1))
+
+
+@pytest.mark.parametrize("style", ["json", "jsonl", "ids"])
+def test_a_format_for_programs_imports_no_more_than_it_needs(here: Path, style: str) -> None:
+    """What only tables, refusals and near names take; and what is slow of the standard library, without recipes."""
+    for folder, unwanted in (
+        (
+            ROOT,
+            {"tabulate", "jsonschema", "difflib", "github", "matrix.report.text", "matrix.config.schema"},
+        ),
+        (here, {"tabulate", "jsonschema", "difflib", "json", "hashlib", "pathlib", "matrix.findings"}),
+    ):
+        words = [sys.executable, "-X", "importtime", "-m", "matrix", "expand", "--format", style]
+        told = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=True).stderr
+        imported = {line.rpartition("|")[2].strip() for line in told.splitlines() if line.startswith("import time:")}
+        assert {"click", "yaml", "matrix.points.pipeline"} <= imported
+        assert imported & unwanted == set()
 
 
 @pytest.fixture
