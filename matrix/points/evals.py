@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from matrix.config.model import ScenarioKind, SingleNode
+from matrix.config.model import SingleNode
 from matrix.points.point import Evaluation, Point
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class EvalPolicy(NamedTuple):
     def eligible(self, deployment: Deployment) -> bool:
         """Whether the workload is one that is evaluated at all."""
         scenario = deployment.scenario
-        return scenario.kind is ScenarioKind.AGENTIC or (scenario.isl, scenario.osl) == (self.isl, self.osl)
+        return deployment.agentic or (scenario.isl == self.isl and scenario.osl == self.osl)
 
     def vendor(self, deployment: Deployment) -> Suite | None:
         """The model's own suite, which every agentic point of it runs."""
