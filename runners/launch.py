@@ -142,7 +142,8 @@ def submit(prepared: Prepared, folder: Path, run: Launch) -> Flight | int:
             _close(receipt, folder, Outcome.FAILED.value, f"nothing was submitted: {said}")
             if run.clock.received is not None:
                 return _stopped(receipt, folder, run.clock.received, prepared.folder)
-            raise RefusedError([fault("launch-submit", f"no job was submitted. {said}", folder)]) from None
+            fix = "mend what sbatch says in the recipe or the profile, and launch again"
+            raise RefusedError([fault("launch-submit", f"no job was submitted. {said}", folder, fix)]) from None
         run.tell(f"the job was found by its tag {prepared.tag}: {job}")
         submission = Submission(job=job, output=None)
     output = submission.output or prepared.profile.outputs / str(submission.job)

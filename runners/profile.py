@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from matrix.config.source import Map, Seq, load, plain
 from matrix.errors import RefusedError, UsageError
 from matrix.findings import Finding, Span, did_you_mean, in_order
+from runners.figures import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from jsonschema import ValidationError
 
     from matrix.config.source import Document
 
@@ -31,6 +34,12 @@ _SCHEMA: Final = Path(__file__).parent / "schemas" / "cluster.json"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$")
 _IN_A_FILE_NAME: Final = str.maketrans(dict.fromkeys("/:@#", "_"))
 
+_IN_NO_PATH: Final = re.compile(r"""[\s,:%'"\\$`\x00-\x1f\x7f]""")
+_IN_NO_WORD: Final = re.compile(r"""[\s'"\\$`#;&|<>\x00-\x1f\x7f]""")
+_KINDS: Final = {
+    "array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null", "object": "a mapping",
+    "string": "text",
+}  # fmt: skip
 _PATHS: Final = ("outputs", "jobs", "images", "workspace", "python")
 
 # Keys of later cluster files. One of them and the pin would ignore all the others.
@@ -201,7 +210,7 @@ def load_profile(path: Path, environ: Mapping[str, str], instead: Mapping[str, s
     filled = filler.fill(document.root)
     findings += filler.findings
     if not findings:
-        findings += _relative(document, filled)
+        findings += _unfit(document, filled)
     if findings:
         raise RefusedError(in_order(findings))
     return _profile(path, filled, filler.used, environ)
@@ -221,13 +230,27 @@ def _profile(path: Path, root: dict[str, Any], used: Mapping[str, str], environ:
     return Profile(source=path, variables=tuple(sorted(used.items())), **values)
 
 
-def _relative(document: Document, root: dict[str, Any]) -> Iterator[Finding]:
-    """Paths that a variable has made relative: they would mean another folder on each node."""
+def _unfit(document: Document, root: dict[str, Any]) -> Iterator[Finding]:
+    """What a variable has made of a value, that would mean something else in a batch script or in a list of mounts."""
     for key in (*_PATHS, "cache"):
-        if key in root and not str(root[key]).startswith("/"):
-            message = f"{key} is {root[key]}, which is no absolute path."
+        if key in root and not root[key].startswith("/"):
+            message = f"{key} is {shown(root[key])}, which is no absolute path."
             span = document.of_value(document.root, key)
             yield Finding(rule="profile-path", message=message, fix="give the whole path", span=span)
+    paths: list[tuple[str, str]] = [(key, root[key]) for key in (*_PATHS, "cache") if key in root]
+    # What a container sees may end in a flag, such as :ro.
+    paths += [(key, path) for key in ("mounts", "rdma-mounts") for path in root.get(key, {})]
+    paths += [(key, path) for key in ("models", "tools") for path in root.get(key, {}).values()]
+    words = [(key, root[key]) for key in ("partition", "account")]
+    for names, found, why in (
+        (paths, _IN_NO_PATH, "Slurm splits its directives and lists of mounts there"),
+        (words, _IN_NO_WORD, "the batch script would say something else"),
+    ):
+        for key, value in names:
+            if match := found.search(value):
+                message = f"{key} has {shown(value)}, and {why}: {match[0]!r}."
+                span = document.of_value(document.root, key)
+                yield Finding(rule="profile-value", message=message, fix="give one without it", span=span)
 
 
 class _Filler:
@@ -300,9 +323,23 @@ def _schema_faults(document: Document) -> Iterator[Finding]:
             message = f"{where} lacks {', '.join(missing)}."
             yield Finding(rule="profile-missing", message=message, fix="say it", span=span)
         else:
-            message = f"{where}: {error.message}."
             fix = str(error.schema.get("description", "see the schema, runners/schemas/cluster.json"))
-            yield Finding(rule="profile-value", message=message, fix=fix, span=span)
+            yield Finding(rule="profile-value", message=f"{where} {_unlike(error)}.", fix=fix, span=span)
+
+
+def _unlike(error: ValidationError) -> str:
+    """How a value differs from what the schema wants, for people."""
+    value, limit = shown(error.instance), error.validator_value
+    match error.validator:
+        case "type":
+            kinds = limit if isinstance(limit, list) else [str(limit)]
+            return f"is {value}, and it has to be {' or '.join(_KINDS[kind] for kind in kinds)}"
+        case "pattern":
+            return f"has {value}, which does not look like one"
+        case "minimum" | "maximum":
+            return f"is {value}, and the {error.validator} is {limit}"
+        case _:
+            return f"is wrong: {error.message[:200]}"
 
 
 def _unknown_key(document: Document, node: Map, key: str, allowed: Mapping[str, Any]) -> Finding:

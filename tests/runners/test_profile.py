@@ -141,6 +141,16 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "an option as variable": ({"visible_devices": "A B"}, "profile-value", "visible-devices"),
     "a lone dollar": ({"account": "a$b"}, "profile-variable", "begins no variable"),
     "a relative variable": ({"outputs": "${HERE}/o"}, "profile-path", "no absolute path"),
+    "a list for a text": ({"partition": ["a", "b"]}, "profile-value", "has to be text"),
+    "a text for a list": ({"labels": "x"}, "profile-value", "has to be a list"),
+    "too many GPUs": ({"gpus_per_node": 65}, "profile-value", "the maximum is 64"),
+    "a space in a path": ({"jobs": "/a b/jobs"}, "profile-value", "lists of mounts there: ' '"),
+    "a comma in a path": ({"workspace": "/a,/b"}, "profile-value", "lists of mounts there: ','"),
+    "a colon in a model": ({"models": {"m": "/a:/etc"}}, "profile-value", "lists of mounts there: ':'"),
+    "a pattern of Slurm": ({"outputs": "/a/%j"}, "profile-value", "lists of mounts there: '%'"),
+    "a directive of one's own": ({"partition": "${LINES}"}, "profile-value", "the batch script would say"),
+    "a comment in an account": ({"account": "a#b"}, "profile-value", "the batch script would say"),
+    "lines in a path": ({"outputs": "/${LINES}"}, "profile-value", "Slurm splits"),
 }
 
 
@@ -148,13 +158,26 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_wrong_profile_is_refused_at_its_line(tmp_path: Path, changes: dict[str, Any], rule: str, words: str) -> None:
     path = written(tmp_path, **changes)
     with pytest.raises(RefusedError) as refused:
-        load_profile(path, {**SET, "HERE": "below"})
+        load_profile(path, {**SET, "HERE": "below", "LINES": "main\n#SBATCH --wrap=x"})
     (finding,) = refused.value.findings
     assert finding.rule == rule
     assert words in finding.message
     assert finding.span is not None
     assert finding.span.line > 0 or rule == "profile-missing"
     assert finding.fix
+
+
+def test_a_file_that_is_no_profile_is_not_quoted_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("- a\n" * 5000)
+    ((rule, message),) = faults(path)
+    assert rule == "profile-value"
+    assert message.endswith("…, and it has to be a mapping.")
+    assert len(message) < 150
+
+
+def test_a_mount_may_have_a_flag(tmp_path: Path) -> None:
+    assert load_profile(written(tmp_path, mounts={"/a": "/b:ro"}), SET).mounts == {"/a": "/b:ro"}
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
