@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -97,6 +98,10 @@ def matrix(*, debug: bool) -> None:
 def run(command: click.Command, args: Sequence[str] | None = None, *, prog: str) -> int:
     """Run a command; its errors go to stderr, its exit status is returned."""
     arguments = list(sys.argv[1:] if args is None else args)
+    if f"_{prog.upper()}_COMPLETE" in os.environ:
+        from matrix.cli.shells import register
+
+        register()
     try:
         status = command.main(arguments, prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
@@ -162,8 +167,6 @@ def _failed_system(error: OSError, prog: str) -> int:
 
 def _closed_pipe() -> int:
     """End as a program killed by SIGPIPE does; what is still buffered has no reader."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
@@ -189,8 +192,6 @@ def _buffer_output() -> None:
 
 def finish(status: int) -> NoReturn:
     """End the process with a status, without taking every object apart first: that costs a tenth of a short command."""
-    import os
-
     try:
         sys.stdout.flush()
         sys.stderr.flush()
