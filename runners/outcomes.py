@@ -17,7 +17,8 @@ __all__ = ["SUMMARY", "markdown", "records", "table"]
 
 SUMMARY: Final = 1_000_000
 """Bytes of a page; GitHub loses a step's summary whole when it has more than 1 MiB."""
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?=[A-Za-z0-9]))*")
+"""A text that Markdown has no other reading of: ids, states and numbers."""
 _LONGEST: Final = 300
 """Letters of a reason on a page."""
 _LISTED: Final = 100
@@ -86,7 +87,7 @@ def markdown(rows: Sequence[Row], *, planned: bool = False, room: int = SUMMARY)
     lines += [f"- {_code(row.id)}: {cell(on_one_line(row.why or row.end)[:_LONGEST])}" for row in bad[:_LISTED]]
     lines += [f"- and {len(bad) - _LISTED:,} more, which the table names"] if len(bad) > _LISTED else []
     lines += [""] if bad else []
-    shown = _table(rows, "github", cell, planned=planned).splitlines()
+    shown = _table(rows, "github", _cell, planned=planned).splitlines()
     room -= len("\n".join(lines).encode()) + 100
     kept = list(_within(shown, room))
     more = len(shown) - len(kept)
@@ -104,6 +105,10 @@ def _within(lines: Iterable[str], room: int) -> Iterator[str]:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+def _cell(text: str) -> str:
+    return text if _NAME.fullmatch(text) else cell(text)
 
 
 def _code(name: str) -> str:

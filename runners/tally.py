@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from matrix.errors import NothingSelectedError, RefusedError
 from matrix.findings import Finding, Span
 from runners.collect import Row, changed, launches, read_row
+from runners.receipt import NAME
 from runners.reused import bring
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ def tally(plan: Planned, results: Path, forge: Forge | None = None) -> tuple[lis
 def _held(name: str, digest: str, row: Row | None, results: Path) -> Row:
     """A launch held to the plan."""
     if row is None or row.receipt is None:
-        return Row(id=name, digest=digest, why="it has left no receipt")
+        why = (
+            "the receipt in its folder does not count"
+            if (results / name / NAME).is_file()
+            else "it has left no receipt"
+        )
+        return Row(id=name, digest=digest, why=why)
     if row.digest != digest:
         why = f"the receipt {results / name} is of another job: its digest is {row.digest[:12]}, not {digest[:12]}"
         return Row(id=name, digest=digest, why=why)

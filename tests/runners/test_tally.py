@@ -84,7 +84,8 @@ def test_a_receipt_in_the_folder_of_another_point_is_nobody_s(results: Path, tmp
     done = collect(results, plan_of(tmp_path, "a", "c"))
     assert done.exit_code == 1
     assert f"{results}/c/receipt.json: collect-place: this receipt is of a" in done.stderr
-    assert "2 of 2 points count as missing" in done.stderr
+    assert "1 of 2 points counts as missing, it has left no receipt: a." in done.stderr
+    assert "1 of 2 points counts as missing, the receipt in its folder does not count: c." in done.stderr
 
 
 def test_a_receipt_that_cannot_be_read_is_told_and_its_point_is_missing(results: Path, tmp_path: Path) -> None:
@@ -92,7 +93,9 @@ def test_a_receipt_that_cannot_be_read_is_told_and_its_point_is_missing(results:
     done = collect(results, plan_of(tmp_path, "a", "b"))
     assert done.exit_code == 1
     assert "receipt-read" in done.stderr
-    assert "collect-missing: 1 of 2 points counts as missing, it has left no receipt: a." in done.stderr
+    assert (
+        "collect-missing: 1 of 2 points counts as missing, the receipt in its folder does not count: a." in done.stderr
+    )
 
 
 def test_a_job_that_is_under_way_is_no_missing_one(results: Path, tmp_path: Path) -> None:
@@ -154,6 +157,15 @@ def test_no_cell_is_markup_or_an_order_to_a_terminal(place: str) -> None:
     for text in (shown, table([row])):
         assert "\x1b" not in text
     assert len(table([row]).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a--c1--b_c.d", "a--c1--b_c.d"), ("_a_", r"\_a\_"), ("a__b__", r"a\_\_b\_\_"), ("-", "-"), ("a b", "a b")],
+)
+def test_a_name_is_written_as_it_is(text: str, shown: str) -> None:
+    page = markdown([Row(text, "d", "gone")])
+    assert f"| {shown} " in page
 
 
 def test_no_point_is_status_3(tmp_path: Path) -> None:
