@@ -142,7 +142,8 @@ class OfPlan:
             yield Fact("label", f"{mode['label']} runs it")
         approval = record.get("approval")
         if approval:
-            said = f"{approval.get('by')}, {approval.get('permission')}, for {str(approval.get('head_sha'))[:12]}"
+            who, held = approval.get("by"), approval.get("permission")
+            said = f"by {who}, who has {held} permission, for commit {str(approval.get('head_sha'))[:12]}"
             yield Fact("approval", said)
         for receipt in record.get("receipts", ()):
             yield Fact("label", f"{receipt.get('label')} was set by {receipt.get('by')} at {receipt.get('at')}")

@@ -160,16 +160,35 @@ def _rest(found: Estimate, budget: float | None) -> Iterator[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> Iterator[str]:
-    from tabulate import tabulate
+    """Where it is too wide the nodes go, then the machines, then letters of the names: a number is never cut."""
+    cells = [list(head), *map(list, rows)]
+    for name in _SPARED:
+        if name in cells[0] and sum(_widths(cells)) > width:
+            at = cells[0].index(name)
+            cells = [[*row[:at], *row[at + 1 :]] for row in cells]
+    room = max(_NAME, width - sum(_widths(cells)[1:]))
+    sizes = _widths(cells)
+    sizes[0] = min(sizes[0], room)
+    for first, *others in cells:
+        numbers = "".join(f"{text:>{size}}" for text, size in zip(others, sizes[1:], strict=True))
+        yield f"{_shortened(first, room):{sizes[0]}}{numbers}"
 
-    table = tabulate(
-        [list(head), *map(list, rows)],
-        tablefmt="plain",
-        disable_numparse=True,
-        colalign=["left", *["right"] * (len(head) - 1)],
-    )
-    for line in table.splitlines():
-        yield line if len(line) <= width else f"{line[: width - 1]}…"
+
+_SPARED: Final = ("nodes", "machines")
+_NAME: Final = 12
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    """Of each column, with the two blanks before all but the first."""
+    return [max(map(len, column)) + 2 * (number > 0) for number, column in enumerate(zip(*cells, strict=True))]
+
+
+def _shortened(name: str, room: int) -> str:
+    """Without its middle, where it is too long: keys differ at both ends."""
+    if len(name) <= room:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[len(name) - end :]}"
 
 
 def _hours(hours: float) -> str:

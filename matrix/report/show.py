@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from matrix.config.source import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matrix.points.point import Point
     from matrix.points.provenance import Source
@@ -34,7 +34,8 @@ def row_text(row: Mapping[str, Any], origins: Mapping[str, Source], width: int) 
     """A row as lines ``field  value  # where it came from``."""
     values = {name: value if isinstance(value, str) else dumps(value) for name, value in flat_row(row)}
     names = max(map(len, values))
-    column = max(len(text) for text in values.values() if len(text) <= _SHORT)
+    sizes = [(len(text), names + 6 + len(str(origins[name]))) for name, text in values.items() if len(text) <= _SHORT]
+    column = _column(sizes, width)
     for name, text in values.items():
         origin = str(origins[name])
         line = f"{name:{names}}  {text:{column}}" if origin else f"{name:{names}}  {text}"
@@ -43,6 +44,17 @@ def row_text(row: Mapping[str, Any], origins: Mapping[str, Source], width: int) 
         else:
             yield line.rstrip()
             yield f"{'':{names}}  # {origin}"
+
+
+def _column(sizes: Sequence[tuple[int, int]], width: int) -> int:
+    """How wide values are set for as many of them as can be to have their origin beside them.
+
+    ``sizes``: of each value its own, and all that stands beside it in its line.
+    """
+    return max(
+        sorted({size for size, _ in sizes}, reverse=True),
+        key=lambda column: sum(size <= column and column + beside <= width for size, beside in sizes),
+    )
 
 
 def flat_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

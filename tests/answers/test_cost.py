@@ -15,6 +15,7 @@ from matrix.cli.main import run
 from matrix.cli.plan import plan
 from matrix.config.fleet import Fleet, fleet_of
 from matrix.config.source import loads
+from matrix.report.cost import cost_lines
 from tests.changelog.support import Repository
 from tests.plan.support import added, commit, files, multi, of, single
 
@@ -153,6 +154,20 @@ def cost(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
         return Said(status, *capsys.readouterr())
 
     return call
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 80, 120])
+def test_no_number_is_cut_where_the_terminal_is_narrow(width: int) -> None:
+    key = "dsv4-fp4-mi355x-sglang-disagg-agentic-hicache-mtp"
+    found = estimate(side(*[(f"{key}--{number}", "cluster:big", 2, 600) for number in range(1234)]), fleet())
+
+    def row(columns: int) -> str:
+        return next(line for line in cost_lines(found, columns) if line.startswith("dsv4-") and "1,234" in line)
+
+    name, *numbers = row(width).split()
+    assert (len(row(width)) <= width, numbers[0], numbers[-2:]) == (True, "1,234", row(200).split()[-2:])
+    begin, cut, end = name.partition("…")
+    assert name == key if not cut else (key.startswith(begin), key.endswith(end), width < 80) == (True, True, True)
 
 
 @pytest.mark.usefixtures("repository")

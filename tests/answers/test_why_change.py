@@ -291,7 +291,7 @@ def test_a_plan_file_says_who_let_the_point_run(scratch: Repository) -> None:
     assert record["answer"] == "present"
     assert kept["label"] == f"{FULL} runs it"
     assert kept["decision"].startswith(f"run: labeled by ada, write: {FULL}")
-    assert kept["approval"].startswith("ada, write, for ")
+    assert kept["approval"].startswith("by ada, who has write permission, for commit ")
     assert record["sources"]["image"]["places"] == ["configs/amd-master.yaml:2:10"]
 
 

@@ -13,6 +13,7 @@ import pytest
 from matrix.cli import main
 from matrix.cli.main import run
 from matrix.config.source import loads
+from tests.cli.support import cli
 
 ROOT = Path(__file__).parents[2]
 KEY = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark"
@@ -136,3 +137,14 @@ def test_the_recipe_shown_is_one_that_our_loader_reads(capsys: pytest.CaptureFix
     matrix("show", C16, "--format", "json")
     assert loads(shown.encode(), "shown.yaml").root == json.loads(capsys.readouterr().out)["recipe"]
     assert "time_limit: '08:00:00'" in shown
+
+
+def test_most_values_have_their_origin_beside_them_also_in_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: dict[int, list[str]] = {}
+    for width in (80, 120, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines[width] = cli("show", C16).out.partition("\nresolved recipe")[0].splitlines()
+    for width, shown in lines.items():
+        alone = [line for line in shown if line.startswith(" ")]
+        assert len(alone) < len(shown) / 3, width
+        assert all(len(line) <= width for line in shown if "  # " in line and not line.startswith(" "))
