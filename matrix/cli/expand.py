@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import Command
 from matrix.cli.options import file_options, kept, listed, terminal_width, workspace_of
 from matrix.cli.report import tell
 
@@ -81,7 +82,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(short_help="Show the jobs of the search space.")
+@click.command(cls=Command, short_help="Show the jobs of the search space.")
 @file_options
 @selection_options
 @click.option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from matrix import __version__
+from matrix.cli.command import Command, flag_that_ends
 from matrix.errors import MatrixError, RefusedError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _COMMANDS: Final = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Command, click.Group):
     """A group whose commands are imported by name; the help text of the list is kept here, so that help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -86,13 +87,17 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="matrix")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 def matrix(*, debug: bool) -> None:
     """From a master config of inference benchmarks to the jobs of a sweep.
 
     Exit status: 0 fine; 1 refused; 2 wrong command line; 3 nothing selected; 128+n ended by signal n.
     """
+
+
+matrix.params.insert(
+    0, flag_that_ends("--version", text="Show the version and exit.", say=lambda _: f"matrix, version {__version__}")
+)
 
 
 def run(command: click.Command, args: Sequence[str] | None = None, *, prog: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from matrix.cli.command import FileName
 from matrix.cli.complete import offer_many
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def listed(
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--config --runners --recipes --golden``."""
-    path = click.Path()
+    path = FileName()
     options = [
         click.option("--config", "masters", type=path, multiple=True, help="A master config; repeat for several."),
         click.option("--runners", type=path, help="The runners file."),
