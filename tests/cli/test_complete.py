@@ -215,7 +215,7 @@ def test_no_command_is_imported_to_name_the_commands() -> None:
     )
     *commands, modules = result.stdout.splitlines()
     assert "plain,expand" in commands
-    assert modules == "['matrix.cli.main', 'matrix.cli.shells'] False"
+    assert modules == "['matrix.cli.command', 'matrix.cli.main', 'matrix.cli.shells'] False"
 
 
 @pytest.mark.usefixtures("here")
