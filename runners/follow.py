@@ -313,4 +313,4 @@ class _Following:
 
 def _may_have_written(record: JobRecord, *, started: bool) -> bool:
     """Whether a job may have a log: it was seen started or got nodes, and Slurm could launch it there."""
-    return (started or record.nodes != "") and record.reason != "JobLaunchFailure"
+    return (started or record.nodes != "") and not record.never_started

@@ -168,6 +168,9 @@ class ExitCode(NamedTuple):
         return cls(int(code), int(signal)) if code.isdecimal() and signal.isdecimal() else None
 
 
+_NOT_STARTED: Final = ExitCode(0, 53)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
     """What Slurm says of a job; empty texts and None where the source of the record does not say.
@@ -195,3 +198,8 @@ class JobRecord:
     comment: str = ""
     stdout: str = ""
     """Path of the job's output file."""
+
+    @property
+    def never_started(self) -> bool:
+        """Whether Slurm could not start it on its node. It gives the same reason when the script is killed."""
+        return self.reason == "JobLaunchFailure" and (self.exit is None or self.exit == _NOT_STARTED)

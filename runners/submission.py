@@ -49,7 +49,8 @@ def read_submission(status: int, stdout: str, stderr: str) -> Submission:
             msg = f"sbatch failed in srtctl: {quoted}"
             raise SubmissionError(msg)
         message = f"srtctl refuses the job: {said}. {_tail(stderr)}"
-        raise RefusedError([Finding(rule="launch-srtctl", message=message.strip())])
+        fix = "mend what it names, in the recipe or the profile; --keep with --dry-run leaves both as srtctl gets them"
+        raise RefusedError([Finding(rule="launch-srtctl", message=message.strip(), fix=fix)])
     if len(submitted) != 1 or status:
         msg = f"srtctl named {len(submitted)} jobs where one was to be submitted: {quoted}"
         raise SubmissionError(msg)

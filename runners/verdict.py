@@ -41,6 +41,7 @@ class Verdict:
         return self.outcome is Outcome.PASSED
 
 
+_LAST_SIGNAL: Final = 64
 _ENDED_BY_SIGNAL: Final = frozenset({ExitCode(0, 9), ExitCode(0, 15), ExitCode(137, 0), ExitCode(143, 0)})
 """What Slurm derives of steps that the job itself has ended: KILL, TERM, or how the shell around one tells of them."""
 
@@ -123,13 +124,13 @@ def _completed(record: JobRecord, *, ends_steps: bool) -> tuple[Outcome, str]:
 
 
 def _ended_with(record: JobRecord) -> str:
-    if record.reason == "JobLaunchFailure":
+    if record.never_started:
         return "Slurm could not start it; most often its output folder cannot be written from the node"
     if record.exit is None:
         return "it failed"
     code, signal = record.exit
     if signal:
         return f"it was ended by signal {signal}"
-    if code > 128:
+    if 128 < code <= 128 + _LAST_SIGNAL:
         return f"it exited with {code}, which is how a shell tells of signal {code - 128}"
     return f"it exited with {code}" if code else "Slurm calls it failed, whatever it exited with"

@@ -163,7 +163,9 @@ def test_a_job_that_never_started_has_no_log_to_wait_for(log: Path) -> None:
 
 
 def test_a_job_that_could_not_be_launched_has_no_log_to_wait_for(log: Path) -> None:
-    record = scontrol(900, "FAILED", NodeList="node1").replace("Reason=None", "Reason=JobLaunchFailure")
+    record = scontrol(900, "FAILED", NodeList="node1", ExitCode="0:53").replace(
+        "Reason=None", "Reason=JobLaunchFailure"
+    )
     run = Run(log, squeue=[RUNNING, "900 FAILED\n"], scontrol=[record])
     assert "output folder" in run().verdict.why
     assert run.clock.now() == 1.0

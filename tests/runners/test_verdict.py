@@ -1,5 +1,6 @@
 """Which ends are successes: one of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ ROWS = {
     "FAILED|1:0|1:0": (FAIL, "exited with 1"),
     "FAILED|137:0|0:0": (FAIL, "signal 9"),
     "FAILED|0:9|0:9": (FAIL, "signal 9"),
+    "FAILED|192:0|0:0": (FAIL, "signal 64"),
+    "FAILED|193:0|0:0": (FAIL, "it exited with 193"),
+    "FAILED|255:0|0:0": (FAIL, "it exited with 255"),
+    "FAILED|128:0|0:0": (FAIL, "it exited with 128"),
     "FAILED|0:0|1:0": (FAIL, "failed"),
     "OUT_OF_MEMORY|0:125|0:0": (FAIL, "memory"),
     "OUT_OF_ME+|0:125|0:0": (FAIL, "memory"),
@@ -97,6 +102,27 @@ def test_only_completed_passes(state: JobState) -> None:
     verdict = judge(record(f"{state}|0:0|0:0"))
     assert verdict.passed is (state is JobState.COMPLETED)
     assert verdict.why
+
+
+LAUNCHED: dict[str, str] = {
+    "0:53": "could not start it",
+    "": "could not start it",
+    "0:9": "signal 9",
+    "0:15": "signal 15",
+    "1:0": "exited with 1",
+}
+
+
+@pytest.mark.parametrize("code", LAUNCHED)
+def test_slurm_says_launch_failure_of_a_script_that_was_killed_as_well(code: str) -> None:
+    found = replace(record(f"FAILED|{code}|0:0"), reason="JobLaunchFailure")
+    assert LAUNCHED[code] in judge(found).why
+    assert found.never_started is ("start" in LAUNCHED[code])
+
+
+def test_the_end_of_a_code_is_no_signal() -> None:
+    for code in (128, 193, 255):
+        assert "signal" not in judge(record(f"FAILED|{code}:0|0:0")).why
 
 
 def test_two_runs_in_one_folder_are_no_success() -> None:

@@ -39,6 +39,7 @@ def test_the_ends_of_jobs(cluster: Cluster) -> None:
         assert end.exit_status == int(wanted[name][0] is not Outcome.PASSED), name
         assert end.log == cluster.log(end.job), name
         assert "hello" in followings[name].shown, name
+    assert "ended by signal 9" in ends["killed"].verdict.why
 
 
 def test_a_job_that_cannot_be_launched_has_no_log(cluster: Cluster) -> None:
