@@ -11,7 +11,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matrix.answers.fields import ABSENT, Field, differing, payload
+from matrix.answers.fields import ABSENT, Field, compared, payload
 from matrix.answers.job import Total, job_of, jobs_of, total_of
 from matrix.answers.place import Place, is_accuracy, place_of
 
@@ -168,7 +168,7 @@ def _changed(before: Side, after: Side, was: str, name: str) -> Change:
     rows_only = was in before.written or name in after.written
     old, new = payload(before, was, rows_only=rows_only), payload(after, name, rows_only=rows_only)
     ours, theirs = job_of(after, name), job_of(before, was)
-    fields = tuple(differing(old, new))
+    fields = tuple(compared(old, new))
     return Change(
         Kind.CHANGED, ours.config, name, "" if was == name else was, fields, ours.gpu_hours - theirs.gpu_hours
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from matrix.answers.side import Side
 
-__all__ = ["ABSENT", "Absent", "Field", "differing", "payload"]
+__all__ = ["ABSENT", "Absent", "Field", "compared", "payload"]
 
 
 class Absent(Enum):
@@ -43,7 +43,8 @@ def payload(side: Side, name: str, *, rows_only: bool = False) -> dict[str, Any]
     if point is None or rows_only:
         return _row(side.row(name))
     covered = point.digest_payload()
-    stack = {"golden": covered["golden"], "pin": covered["pin"], "patches": dict(covered["patches"])}
+    stack = {"patches": dict(covered["patches"])}
+    stack |= {key: covered[key] for key in ("golden", "pin") if covered[key]}
     row = {key: value for key, value in covered["row"].items() if key != "run-eval"}
     return {**row, **covered["run"], "recipe": covered["recipe"], **stack}
 
@@ -58,6 +59,21 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
             kept = [text for text in settings if not str(text).startswith(CONFIG_FILE)]
             fields[role] = {**worker, "additional-settings": kept}
     return fields
+
+
+def compared(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Field]:
+    """The differences of two payloads. Of a recipe that only one side could read, no more than that."""
+    if isinstance(old.get("recipe"), dict) != isinstance(new.get("recipe"), dict):
+        old, new = ({**_row(one), "recipe": _found(one)} for one in (old, new))
+    return differing(old, new)
+
+
+def _found(payload: dict[str, Any]) -> str:
+    if isinstance(payload.get("recipe"), dict):
+        return "found"
+    settings = [text for role in ("prefill", "decode") for text in payload.get(role, {}).get("additional-settings", ())]
+    named = "srt-recipe" in payload or any(str(text).startswith(CONFIG_FILE) for text in settings)
+    return "not found" if named else "none named"
 
 
 def differing(old: Any, new: Any, path: str = "") -> Iterator[Field]:

@@ -131,6 +131,8 @@ class History:
         elif len(ref) >= 7 and set(ref) <= set("0123456789abcdef"):
             depth = " --depth=1" if self.is_shallow() else ""
             fix = f"git fetch{depth} origin {ref}"
+        elif ("~" in ref or "^" in ref) and self.is_shallow():
+            fix = self._fetch()
         else:
             fix = did_you_mean(ref, self._lines("for-each-ref", "--format=%(refname:short)"))
         shallow = " This clone is shallow." if self.is_shallow() else ""
