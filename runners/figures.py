@@ -30,6 +30,8 @@ _FIXED: Final = {
     "median-e2el-ms": "median_e2el_ms",
 }
 _TOTALS: Final = ("total-tokens-per-second", "total.tokens_per_second")
+_SAID: Final = "conc-said"
+"""The concurrency that a client says it ran at. It is held against the point's, and not kept."""
 _LONGEST: Final = 60
 
 
@@ -44,7 +46,7 @@ def of_fixed(conc: int, record: Mapping[str, Any]) -> dict[str, Any]:
     """What a client of fixed lengths measured at a concurrency."""
     figures = {"conc": conc, "successful": record.get("completed"), "total": record.get("num_prompts")}
     figures |= {name: record[field] for name, field in _FIXED.items() if _is_number(record.get(field))}
-    return _with_acceptance(figures, record)
+    return _with_acceptance(figures | {_SAID: record.get("max_concurrency")}, record)
 
 
 def of_agentic(conc: int, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def of_agentic(conc: int, record: Mapping[str, Any]) -> dict[str, Any]:
     metrics = record.get("request_metrics")
     throughput = metrics.get("throughput") if isinstance(metrics, dict) else None
     figures = {"conc": conc, "successful": successful, "total": record.get("num_requests_total")}
-    return _with_acceptance(figures | _numbers(throughput), record)
+    return _with_acceptance(figures | _numbers(throughput) | {_SAID: record.get("conc")}, record)
 
 
 def of_evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,15 +74,17 @@ def faults_of(figures: Mapping[str, Any]) -> Iterator[Fault]:
     if "eval" in figures or "conc" not in figures:
         yield from _faults_of_scores(figures.get("eval", {}))
         return
-    successful, total = figures["successful"], figures["total"]
+    successful, total, said = figures["successful"], figures["total"], figures.get(_SAID)
+    if type(said) is int and said != figures["conc"]:
+        yield Fault("result-shape", f"it is of concurrency {shown(said)}, and {figures['conc']} was to be measured.")
     if type(successful) is not int:
-        said = shown(successful)
-        yield Fault("result-shape", f"this result does not say how many requests succeeded (it says {said}).")
+        it = shown(successful)
+        yield Fault("result-shape", f"this result does not say how many requests succeeded (it says {it}).")
     elif successful <= 0:
         yield Fault("result-empty", "no request succeeded, so nothing was measured.")
     elif type(total) is int and successful > total:
-        said = f"{shown(successful)} requests succeeded of {shown(total)}"
-        yield Fault("result-shape", f"this result says that {said}, so it cannot be believed.")
+        counts = f"{shown(successful)} requests succeeded of {shown(total)}"
+        yield Fault("result-shape", f"this result says that {counts}, so it cannot be believed.")
     for name, value in figures.items():
         if not name.endswith(("per-second", "per_second")):
             continue
@@ -109,10 +113,10 @@ def _faults_of_scores(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]
 
 
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures without what is no number that JSON has, and without a total that is no count."""
+    """The figures without what is no number that JSON has, and without counts that are none."""
     kept: dict[str, Any] = {}
     for name, value in figures.items():
-        if name in {"conc", "successful", "total"} and type(value) is not int:
+        if name == _SAID or (name in {"conc", "successful", "total"} and type(value) is not int):
             continue
         if isinstance(value, dict):
             kept[name] = finite(value)

@@ -67,6 +67,15 @@ def test_a_result_that_cannot_be_copied_stays_where_it_is(places: Places) -> Non
     assert source.exists()
 
 
+@pytest.mark.parametrize(("said", "fits"), [(16, True), (64, False), (None, True), ("16", True), (True, True)])
+def test_a_client_says_at_which_concurrency_it_ran(places: Places, said: object, fits: bool) -> None:
+    put(places.workspace / f"{PREFIX}_conc16.json", {**GOOD_AGENTIC, "conc": said})
+    collected = found(AGENTIC, places)
+    assert collected.verified is fits
+    assert collected.figures[0]["conc"] == 16
+    assert "conc-said" not in collected.figures[0]
+
+
 def test_the_agentic_client_may_write_into_the_logs(places: Places) -> None:
     put(places.output / "logs" / "out" / f"{PREFIX}_conc16.json", GOOD_AGENTIC)
     assert found(AGENTIC, places, agentic_folder="/logs/out").verified
@@ -117,6 +126,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "a rate of too many digits": (f'{{"completed": 4, "output_throughput": {"9" * 400}}}', "result-shape"),
     "a rate below nothing": ({"completed": 4, "output_throughput": -1.5}, "result-shape"),
     "no token in all that time": ({"completed": 4, "total_token_throughput": 0}, "result-empty"),
+    "of another concurrency": ({"completed": 4, "max_concurrency": 8}, "result-shape"),
     "too deep": ("[" * 200_000, "result-broken"),
     "deep inside": (f'{{"completed": {"[" * 800 + "]" * 800}}}', "result-shape"),
     "a number of too many digits": (f'{{"completed": {"9" * 10_000}}}', "result-broken"),
