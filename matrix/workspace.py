@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from os.path import isfile, join
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from matrix.config.settings import Settings, find_settings
 from matrix.points.evals import EvalPolicy, policy_of
 from matrix.points.expand import Facts
 from matrix.points.point import Stack
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ __all__ = ["Workspace", "open_workspace"]
 _SERIES: Final = "runners/srt-slurm/patches/series.yaml"
 
 
-class Workspace(NamedTuple):
+class Workspace(Record):
     """Everything that expansion needs of one repository."""
 
     settings: Settings

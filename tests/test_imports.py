@@ -31,6 +31,7 @@ ROOM_OF: Final = {
     "findings": "findings|errors",
     "errors": "findings|errors",
     "lean": "findings|errors",
+    "record": "findings|errors",
     "forge": "github",
     "refusal": "github",
     "retry": "github",

@@ -5,10 +5,11 @@ Both shapes are read: ``hardware:`` keyed by the ``cluster:`` label, and ``clust
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.model import Unacceptable
 from matrix.config.source import Map, Seq
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +21,14 @@ __all__ = ["CLUSTER_PREFIX", "Fleet", "Hardware", "fleet_of"]
 CLUSTER_PREFIX: Final = "cluster:"
 
 
-class Hardware(NamedTuple):
+class Hardware(Record):
     """Facts of one cluster. ``cpu_dram_mib``: MiB that a job may use on a node, None where nobody measured it."""
 
     gpus_per_node: int | None
     cpu_dram_mib: int | None
 
 
-class Fleet(NamedTuple):
+class Fleet(Record):
     """Labels with their nodes in inventory order, and hardware by ``cluster:`` label.
 
     ``complete``: the file has a record for every cluster label (the ``clusters:`` shape), so that a fact it lacks is a

@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from os import listdir
 from os.path import abspath, dirname, exists, isdir, isfile, join
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +29,7 @@ _OTHERS: Final = ("repository", "budget-gpu-hours")
 _RECIPE_ROOTS: Final = ("configs/recipes", "benchmarks/multi_node/srt-slurm-recipes")
 
 
-class Settings(NamedTuple):
+class Settings(Record):
     """The files of one repository. ``root``: its folder, None when no repository was found.
 
     ``budget_gpu_hours``: the most that a plan may cost; None for no bound.

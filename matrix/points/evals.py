@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.model import SingleNode
 from matrix.points.point import Evaluation, Point
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +35,7 @@ class EvalMode(StrEnum):
     ALL = "all"
 
 
-class Suite(NamedTuple):
+class Suite(Record):
     """An accuracy suite and the framework that runs it. The empty suite of lm-eval is GSM8K."""
 
     framework: str
@@ -52,7 +53,7 @@ _VENDOR_SUITES: Final = MappingProxyType(
 )
 
 
-class EvalPolicy(NamedTuple):
+class EvalPolicy(Record):
     """What ``configs/evals.yaml`` says; the defaults hold where there is no such file."""
 
     minimum_concurrency: int = 16

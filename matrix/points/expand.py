@@ -6,13 +6,14 @@ themselves are streamed by `Selection`, so that a million of them cost no memory
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from matrix.config.model import Aggregated, SingleNode
 from matrix.errors import RefusedError
 from matrix.points.budget import BudgetError, dram_budget_gb, gpus_used, topology_nodes
 from matrix.points.point import NO_RECIPES, Deployment, Point, Stack
 from matrix.points.row import CONFIG_FILE, Frame
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Facts", "Selection", "Survey", "survey"]
 
 
-class Facts(NamedTuple):
+class Facts(Record):
     """What expansion asks of the world, read beforehand or on demand: runners, recipes, the software below them.
 
     ``inject`` turns a resolved recipe into (throughput recipe, accuracy recipe, golden value); None leaves it as it is.
@@ -41,7 +42,7 @@ class Facts(NamedTuple):
     inject: Inject | None = None
 
 
-class Survey(NamedTuple):
+class Survey(Record):
     """The deployments of the chosen configs in output order, grouped by entry, with what was found on the way."""
 
     groups: tuple[tuple[Deployment, ...], ...]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from matrix.points.evals import EvalMode, mark_evals, only_evals, smoke, trim
 from matrix.points.expand import Selection, survey
 from matrix.points.request import EVERYTHING
 from matrix.points.unique import Distinct, suspects
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Expansion", "expand"]
 
 
-class Expansion(NamedTuple):
+class Expansion(Record):
     """The points (iterable again and again), what was found on the way, and the selectors that judged them."""
 
     points: Iterable[Point]

@@ -3,14 +3,15 @@
 Annotations are not postponed: for a named tuple ``typing`` compiles each that is text, which takes as long as the rest.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from matrix.points.evals import EvalMode
+from matrix.record import Record
 
 __all__ = ["EVERYTHING", "Filters", "Request"]
 
 
-class Filters(NamedTuple):
+class Filters(Record):
     """The selection options of a command line; an empty one selects everything."""
 
     config_keys: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ EVERYTHING: Final = Filters()
 """No filter at all."""
 
 
-class Request(NamedTuple):
+class Request(Record):
     """Which points are wanted: the filters, the ladder's step, and what is done about evals and trimming."""
 
     filters: Filters = EVERYTHING
