@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["base_environment", "point_environment"]
+__all__ = ["base_environment", "point_environment", "steering_settings"]
 
 _USUAL: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SLURM_CONF",
@@ -39,6 +39,13 @@ def base_environment(environ: Mapping[str, str], passed: Iterable[str] = ()) -> 
     {'PATH': '/bin', 'HF_TOKEN': 'y'}
     """
     return {name: environ[name] for name in (*_USUAL, *passed) if name in environ}
+
+
+def steering_settings(row: Mapping[str, Any]) -> list[str]:
+    """The additional-settings that sbatch would take for options of its own: they win over what a batch script says."""
+    roles = [row.get(role) or {} for role in ("prefill", "decode")]
+    names = {text.partition("=")[0] for worker in roles for text in worker.get("additional-settings", ())}
+    return sorted(name for name in names if name.startswith("SBATCH_"))
 
 
 def point_environment(row: Mapping[str, Any], result_filename: str, runner_name: str) -> dict[str, str]:

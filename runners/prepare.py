@@ -14,7 +14,7 @@ from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span
 from matrix.recipes.pinned import WITHOUT_ETCD_NATS
 from runners import srtctl
-from runners.jobenv import base_environment, point_environment
+from runners.jobenv import base_environment, point_environment, steering_settings
 from runners.pin import read_pin, require
 from runners.receipt import Receipt, Step, now
 from runners.resolved import Resolved, client_scripts, images_of, resolve
@@ -125,6 +125,9 @@ def prepare(
     warnings = list(target.warnings)
     resolved, found = _resolved(target, tag, profile)
     findings += found
+    for name in steering_settings(target.row):
+        message = f"additional-settings sets {name}, and sbatch takes that before all that recipe and profile say."
+        findings.append(Finding("launch-setting", message, "say it by slurm or sbatch_directives of the recipe"))
     faults = list(host_faults(profile, resolved.document if resolved else {}, target.row))
     (warnings if wishes.off_cluster else findings).extend(
         fault._replace(severity=Severity.WARNING) if wishes.off_cluster else fault for fault in faults

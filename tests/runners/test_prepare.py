@@ -305,6 +305,18 @@ def test_a_row_without_a_digest_proves_nothing(made: World) -> None:
     assert rules(lambda: prepare(drifted, profile(made), made.checkout, made.env, Wishes())) == ["launch-drift"]
 
 
+def test_a_setting_that_steers_sbatch_is_refused(made: World) -> None:
+    path = made.checkout / "configs" / "test-master.yaml"
+    setting = '"CONFIG_FILE=recipes/t.yaml:override_one"'
+    text = path.read_text().replace(setting, f'{setting}, "SLURM_PARTITION=main", "SBATCH_QOS=urgent"')
+    assert "SBATCH_QOS" in text
+    path.write_text(text)
+    with pytest.raises(RefusedError, match="launch-setting: additional-settings sets SBATCH_QOS, ") as refused:
+        prepared(made)
+    (finding,) = refused.value.findings
+    assert finding.fix
+
+
 def test_a_point_without_a_recipe_is_no_job(made: World) -> None:
     (made.checkout / "configs" / "recipes" / "t.yaml").unlink()
     assert "recipe-missing" in rules(lambda: target(made))

@@ -67,9 +67,10 @@ def test_a_disk_that_is_full_before_the_submission_has_no_job(make: Callable[...
     assert cluster.queue() == []
 
 
-def test_a_disk_too_small_for_the_results_is_a_failure_that_says_so(
+def test_a_disk_too_small_for_the_results_is_a_failure_until_it_has_grown(
     make: Callable[..., World], cluster: Cluster
 ) -> None:
+    """No second job is run for what the first one has measured."""
     made = make(big={"command": BIG})
     statuses = on_a_small_disk(made, "300k", *made.launch_argv(made.id("big")))
     first = (made.folder / "first").read_text()
@@ -79,10 +80,15 @@ def test_a_disk_too_small_for_the_results_is_a_failure_that_says_so(
     assert "Traceback" not in first
     # Half a copy would have taken the room of the receipt.
     receipt = json.loads((made.folder / "receipt").read_text())
-    assert (receipt["step"], receipt["outcome"]["success"]) == ("ended", False)
+    assert (receipt["step"], receipt["outcome"]["success"]) == ("submitted", False)
     names = {line.rpartition("/")[2] for line in (made.folder / "files").read_text().splitlines()}
     assert names <= {"receipt.json", "recipe.yaml", "srtslurm.yaml", "summary.json", "server-logs.tar.gz", ".lock"}
     assert cluster.queue() == []
+    again = json.loads((made.folder / "receipt-again").read_text())
+    assert (again["step"], again["outcome"]["success"]) == ("ended", True)
+    assert tags(cluster, made, "big") == [receipt["job"]["tag"]] == [again["job"]["tag"]]
+    assert {each["file"] for each in again["results"]} == {"server-logs.tar.gz", "result_conc1.json"}
+    assert made.jobs() == []
 
 
 def test_a_folder_of_outputs_that_cannot_be_made_has_no_job(make: Callable[..., World], cluster: Cluster) -> None:

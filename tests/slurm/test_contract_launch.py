@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.runners.standin import CLIENT, World, small_disk
+from tests.runners.standin import CLIENT, World
 from tests.slurm.cluster import Cluster, until
 
 if TYPE_CHECKING:
@@ -250,26 +250,3 @@ def test_a_results_folder_that_cannot_be_made_is_refused_before_anything_runs(
     assert "point's folder cannot be made" in end.stderr
     assert cluster.queue() == []
     assert made.jobs() == []
-
-
-def test_a_disk_that_is_full_at_the_end_costs_no_result_and_no_second_job(
-    make: Callable[..., World], cluster: Cluster
-) -> None:
-    made = make(good={"command": f"head -c 500000 /dev/urandom > /logs/trace.bin; {CLIENT}"})
-    disk = made.results / made.id("good")
-    with small_disk(disk, 64):
-        end = made.run(made.id("good"))
-        assert end.returncode == 1
-        assert "the logs cannot be packed: No space left on device" in end.stderr
-        assert "Traceback" not in end.stderr
-        receipt = made.receipt("good")
-        assert receipt["outcome"]["success"] is False
-        assert receipt["step"] == "submitted"
-        subprocess.run(["mount", "-o", "remount,size=4096k", str(disk)], check=True)
-        again = made.run(made.id("good"))
-        assert again.returncode == 0, again.stderr
-        assert "nothing is submitted" in again.stderr
-        assert made.receipt("good")["job"]["id"] == receipt["job"]["id"]
-        assert {"server-logs.tar.gz", "result_conc1.json"} == {each["file"] for each in made.receipt("good")["results"]}
-        assert cluster.run("squeue", "-h", "-t", "all", "-o", "%k").count(receipt["job"]["tag"]) == 1
-        assert made.jobs() == []
