@@ -1,7 +1,6 @@
-"""What is asked of the pipeline: which points, and what is done about evals and trimming.
+"""What is asked of the pipeline: which points, and what is done about evals and trimming."""
 
-Annotations are not postponed: for a named tuple ``typing`` compiles each that is text, which takes as long as the rest.
-"""
+from __future__ import annotations
 
 from typing import Final
 
