@@ -79,7 +79,8 @@ def report(
     from matrix.cli.files import replace
 
     replace(output, text)
-    click.echo(f"{output}: {count:,} points, {len(text.encode()) / 1e6:.1f} MB", err=True)
+    noun = "point" if count == 1 else "points"
+    click.echo(f"{output}: {count:,} {noun}, {len(text.encode()) / 1e6:.1f} MB", err=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import contextmanager
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Dialog, Page
 
-__all__ = ["chromium", "opened"]
+__all__ = [
+    "MARKUP", "attributes", "box", "checked_mode", "chromium", "flat", "focused", "is_dark", "link", "opened", "option",
+    "table", "text", "visible",
+]  # fmt: skip
+
+MARKUP: Final = "</script><img src=x onerror=alert(1)>"
+"""What would run, if a page took data for markup."""
+
 
 # As root in a container, and quiet: nothing of the browser itself asks a network for anything.
 _FLAGS: Final = (
@@ -67,3 +75,71 @@ def opened(
     itself = f"request: {file.as_uri()}"
     assert [line for line in told if not (line == itself or line.startswith(f"{itself}#"))] == []
     assert any(line.startswith(itself) for line in told), "the first request was seen"
+
+
+def box(page: Page, name: str) -> Any:
+    found = page.locator(name).first.bounding_box()
+    assert found is not None, name
+    return found
+
+
+def visible(page: Page) -> list[str]:
+    return [link_.removeprefix("#") for link_ in attributes(page, ".chip", "href")]
+
+
+def table(page: Page) -> list[list[str]]:
+    """The row of the point that is shown: field, value, place."""
+    found: list[list[str]] = page.locator("table.fields tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    return found
+
+
+def attributes(page: Page, selector: str, name: str) -> list[str]:
+    found: list[str] = page.locator(selector).evaluate_all(
+        "(nodes, name) => nodes.filter(node => node.checkVisibility()).map(node => node.getAttribute(name))", name
+    )
+    return found
+
+
+def option(page: Page, facet: str, value: str) -> str:
+    """The words of a choice, which end with how many points it has."""
+    labels = page.locator(f"select[name={facet}] option").all_text_contents()
+    [found] = [label for label in labels if label.startswith(f"{value} (")]
+    return found
+
+
+def link(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.getAttribute('href')"))
+
+
+def focused(page: Page) -> str:
+    found = page.evaluate(
+        "document.activeElement.id || document.activeElement.classList[0] || document.activeElement.name"
+    )
+    return str(found)
+
+
+def checked_mode(page: Page) -> str:
+    return str(page.locator("#modes input:checked").get_attribute("value"))
+
+
+def is_dark(page: Page) -> bool:
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return max(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) < 100
+
+
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        found |= (
+            {f"{name}.{inner}": each for inner, each in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    return found
+
+
+def text(value: Any) -> str:
+    """A value as the page writes it."""
+    if isinstance(value, list):
+        return "\n".join(map(text, value))
+    return value if isinstance(value, str) else json.dumps(value)

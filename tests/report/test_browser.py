@@ -18,15 +18,25 @@ from tests.answers.receipts import launched
 from tests.changelog.support import Repository
 from tests.cli.support import ROOT, cli
 from tests.plan.support import RUNNERS, commit, single
-from tests.report.browser import chromium, opened
+from tests.report.browser import (
+    attributes,
+    box,
+    checked_mode,
+    flat,
+    focused,
+    is_dark,
+    link,
+    opened,
+    option,
+    table,
+    text,
+    visible,
+)  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 POINT: Final = "dsv4-fp4-mi355x-atom-disagg-agentic-lmcache-dspark--agentic--1p-tp8-1d-tp8--c16--override_tp8_c16"
-MARKUP: Final = "</script><img src=x onerror=alert(1)>"
 CONTRAST: Final = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 """Every text on the screen whose contrast with what is behind it is below AA."""
 CENTRES: Final = """nodes => nodes.map((node) => {
@@ -35,12 +45,6 @@ CENTRES: Final = """nodes => nodes.map((node) => {
 })"""
 SIZES: Final = [(1440, 900), (390, 844)]
 SCHEMES: Final = ["light", "dark"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -343,51 +347,6 @@ def test_paper(browser: Browser, shipped: Path) -> None:
         assert page.locator("#point").evaluate("node => getComputedStyle(node).position") == "static"
 
 
-def test_markup_in_any_text_stays_text(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "<b>&amp;"
-    (folder / "configs").mkdir(parents=True)
-    (folder / "configs" / "runners.yaml").write_text(RUNNERS, encoding="utf-8")
-    master = single("a", image=f'"{MARKUP}"').replace("org/a", f'"{MARKUP} @DATA@ @SCRIPT@"')
-    (folder / "configs" / "amd-master.yaml").write_text(master, encoding="utf-8")
-    with contextlib.chdir(folder):
-        with open_side(None) as side:
-            point = next(iter(side.points.values()))
-            launched(folder / MARKUP.replace("/", "_"), point, datetime.now(UTC))
-            record = {"version": 1, "reason": MARKUP, "decision": MARKUP, "points": [point.row()]}
-            record |= {"left-out": [{"what": point.id, "rule": MARKUP, "reason": MARKUP}], "mode": {"label": MARKUP}}
-        (folder / "plan.json").write_text(json.dumps(record), encoding="utf-8")
-        told = cli("report", "-o", "page.html", "--results", ".", "--plan", "plan.json", "--title", MARKUP)
-    assert told.status == 0, told.err
-    page_text = (folder / "page.html").read_text(encoding="utf-8")
-    assert page_text.count("</script>") == 2
-    with opened(browser, folder / "page.html", f"#{point.id}") as page:
-        assert page.inner_text("h1") == MARKUP
-        assert page.locator("img").count() == 0
-        assert MARKUP in page.inner_text("section[aria-label=Plan]")
-        values = page.inner_text("table.fields")
-        assert f"{MARKUP} @DATA@ @SCRIPT@" in values
-        assert page.locator(".config .about").inner_text().startswith(MARKUP)
-    with opened(browser, folder / "page.html", "#%3Cimg%20src=x%20onerror=alert(1)%3E") as page:
-        assert "<img src=x onerror=alert(1)>" in page.inner_text("#point")
-
-
-def test_a_server_that_did_nothing_has_a_chart(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "runners.yaml").write_text(RUNNERS, encoding="utf-8")
-    (tmp_path / "configs" / "amd-master.yaml").write_text(single("a"), encoding="utf-8")
-    with contextlib.chdir(tmp_path):
-        with open_side(None) as side:
-            points = [point for point in side.points.values() if not point.eval_only][:2]
-        for point in points:
-            idle = {"conc": point.concs[0], "total-tokens-per-second": 0}
-            launched(tmp_path / "results", point, datetime.now(UTC), figures=(idle,))
-        told = cli("report", "-o", "page.html", "--results", "results")
-    assert told.status == 0, told.err
-    with opened(browser, tmp_path / "page.html", f"#{points[0].id}") as page:
-        chart = page.locator("#point svg.chart").first
-        assert chart.locator(".unit").all_text_contents() == ["tokens/s", "concurrency, clients, log scale"]
-
-
 def test_the_policy_lets_nothing_out(browser: Browser, shipped: Path) -> None:
     asked: list[str] = []
 
@@ -419,71 +378,3 @@ def test_the_policy_lets_nothing_out(browser: Browser, shipped: Path) -> None:
         context.close()
         server.shutdown()
     assert asked == ["/page.html"]
-
-
-def box(page: Page, name: str) -> Any:
-    found = page.locator(name).first.bounding_box()
-    assert found is not None, name
-    return found
-
-
-def visible(page: Page) -> list[str]:
-    return [link_.removeprefix("#") for link_ in attributes(page, ".chip", "href")]
-
-
-def table(page: Page) -> list[list[str]]:
-    """The row of the point that is shown: field, value, place."""
-    found: list[list[str]] = page.locator("table.fields tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
-    )
-    return found
-
-
-def attributes(page: Page, selector: str, name: str) -> list[str]:
-    found: list[str] = page.locator(selector).evaluate_all(
-        "(nodes, name) => nodes.filter(node => node.checkVisibility()).map(node => node.getAttribute(name))", name
-    )
-    return found
-
-
-def option(page: Page, facet: str, value: str) -> str:
-    """The words of a choice, which end with how many points it has."""
-    labels = page.locator(f"select[name={facet}] option").all_text_contents()
-    [found] = [label for label in labels if label.startswith(f"{value} (")]
-    return found
-
-
-def link(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.getAttribute('href')"))
-
-
-def focused(page: Page) -> str:
-    found = page.evaluate(
-        "document.activeElement.id || document.activeElement.classList[0] || document.activeElement.name"
-    )
-    return str(found)
-
-
-def checked_mode(page: Page) -> str:
-    return str(page.locator("#modes input:checked").get_attribute("value"))
-
-
-def is_dark(page: Page) -> bool:
-    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return max(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) < 100
-
-
-def flat(row: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        found |= (
-            {f"{name}.{inner}": each for inner, each in value.items()} if isinstance(value, dict) else {name: value}
-        )
-    return found
-
-
-def text(value: Any) -> str:
-    """A value as the page writes it."""
-    if isinstance(value, list):
-        return "\n".join(map(text, value))
-    return value if isinstance(value, str) else json.dumps(value)

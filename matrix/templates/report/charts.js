@@ -34,6 +34,20 @@ function niceSteps(largest, wanted = 4) {
   return steps;
 }
 
+// As many digits behind the point as tell two steps apart.
+function digits(steps) {
+  return steps.length > 1 ? Math.max(0, -Math.floor(Math.log10(steps[1] - steps[0]) + 1e-9)) : 0;
+}
+
+const LETTER = 7.2;
+
+// Below a place of an axis, and inside of the chart.
+function tick(x, y, label) {
+  const half = (String(label).length * LETTER) / 2;
+  const anchor = x - half < 0 ? 'start' : x + half > room ? 'end' : 'middle';
+  return text(anchor === 'end' ? Math.min(x + 8, room) : x, y, label, { 'text-anchor': anchor });
+}
+
 function clipped(label, most) {
   return label.length <= most ? label : `${label.slice(0, most - 1)}…`;
 }
@@ -50,14 +64,15 @@ function poolChart(shown) {
   }
   const listed = [...pools].sort((one, other) => other[1].hours - one[1].hours || other[1].jobs - one[1].jobs);
   const top = listed.slice(0, 8);
-  const steps = niceSteps(Math.max(1, ...top.map(([, pool]) => pool.hours)));
+  const largest = Math.max(0, ...top.map(([, pool]) => pool.hours));
+  const steps = largest > 0 ? niceSteps(largest) : [0];
   const left = 2, right = 16, rowHeight = 42, height = top.length * rowHeight + 40;
-  const most = steps[steps.length - 1];
+  const most = steps[steps.length - 1] || 1;
   const scale = (value) => left + (value / most) * (room - left - right);
   const bottom = top.length * rowHeight + 4;
   const drawn = steps.map((step) => [
     svg('line', { x1: scale(step), x2: scale(step), y1: 4, y2: bottom, class: 'grid' }),
-    text(scale(step), bottom + 14, number(step), { 'text-anchor': step === 0 ? 'start' : 'middle' }),
+    tick(scale(step), bottom + 14, number(step, digits(steps))),
   ]);
   drawn.push(text(room - right, bottom + 30, 'GPU-hours', { 'text-anchor': 'end', class: 'unit' }));
   top.forEach(([name, pool], index) => {
@@ -86,7 +101,8 @@ function logScale(values, from, to) {
 }
 
 // Of close neighbours only the first is labelled.
-function spaced(values, scale, least) {
+function spaced(values, scale) {
+  const least = Math.max(30, ...values.map((value) => String(value).length * LETTER + 6));
   let last = -Infinity;
   return values.filter((value) => {
     if (scale(value) - last < least) return false;
@@ -111,9 +127,9 @@ function ladderChart(title, shown, here = null, most = 7) {
   const left = 12 + Math.min(longest, letters) * 6.8, right = 16, rowHeight = 22;
   const bottom = listed.length * rowHeight + 10;
   const scale = logScale(values, left + 12, room - right);
-  const drawn = spaced(values, scale, 30).map((value) => [
+  const drawn = spaced(values, scale).map((value) => [
     svg('line', { x1: scale(value), x2: scale(value), y1: 4, y2: bottom, class: 'grid' }),
-    text(scale(value), bottom + 14, value, { 'text-anchor': 'middle' }),
+    tick(scale(value), bottom + 14, value),
   ]);
   drawn.push(text(room - right, bottom + 30, 'concurrency, clients, log scale', { 'text-anchor': 'end', class: 'unit' }));
   listed.forEach(([name, ladder], index) => {
@@ -122,10 +138,13 @@ function ladderChart(title, shown, here = null, most = 7) {
     const mine = here !== null && here.line.topology === name;
     drawn.push(text(left - 4, y + 4, clipped(name, letters), { 'text-anchor': 'end', class: mine ? 'mono strong' : 'mono' }));
     drawn.push(svg('line', { x1: scale(steps[0]), x2: scale(steps[steps.length - 1]), y1: y, y2: y, class: 'ladder' }));
-    for (const step of steps) {
-      const r = here === null ? Math.min(3.2 + Math.sqrt(ladder.get(step)), 8) : 4;
+    for (const [at, step] of steps.entries()) {
+      const gap = Math.min(...[steps[at - 1], steps[at + 1]].filter(Boolean).map((other) => Math.abs(scale(other) - scale(step))));
+      const r = Math.max(1.2, Math.min(here === null ? Math.min(3.2 + Math.sqrt(ladder.get(step)), 8) : 4, gap / 2 - 0.7));
       const used = mine && here.concs.includes(step);
-      drawn.push(svg('circle', { cx: scale(step), cy: y, r: used ? 6 : r, class: used ? 'dot here' : 'dot' },
+      // An outline between marks that touch would hide them.
+      const shape = used ? 'dot here' : gap < 2 * r + 3 ? 'dot dense' : 'dot';
+      drawn.push(svg('circle', { cx: scale(step), cy: y, r: used ? 6 : r, class: shape },
         svg('title', {}, `${name}, concurrency ${step}: ${counted(ladder.get(step), 'point')}`)));
     }
   });
@@ -157,7 +176,7 @@ function goldenChart(used) {
   const y = (length) => bottom - (length / steps[steps.length - 1]) * (bottom - top);
   const drawn = steps.map((step) => [
     svg('line', { x1: left, x2: room - right, y1: y(step), y2: y(step), class: 'grid' }),
-    text(left - 8, y(step) + 4, number(step, 1), { 'text-anchor': 'end' }),
+    text(left - 8, y(step) + 4, number(step, digits(steps)), { 'text-anchor': 'end' }),
   ]);
   for (const level of levels) drawn.push(text(x(level), bottom + 16, level, { 'text-anchor': 'middle' }));
   drawn.push(text(2, 12, 'tokens a step', { class: 'unit' }));
@@ -193,9 +212,9 @@ function throughputChart(series, here) {
   const y = (value) => bottom - (value / steps[steps.length - 1]) * (bottom - top);
   const drawn = steps.map((step) => [
     svg('line', { x1: left, x2: room - right, y1: y(step), y2: y(step), class: 'grid' }),
-    text(left - 8, y(step) + 4, number(step), { 'text-anchor': 'end' }),
+    text(left - 8, y(step) + 4, number(step, digits(steps)), { 'text-anchor': 'end' }),
   ]);
-  for (const value of spaced(values, x, 30)) drawn.push(text(x(value), bottom + 16, value, { 'text-anchor': 'middle' }));
+  for (const value of spaced(values, x)) drawn.push(tick(x(value), bottom + 16, value));
   drawn.push(text(2, 12, 'tokens/s', { class: 'unit' }));
   drawn.push(text(room - right, bottom + 34, 'concurrency, clients, log scale', { 'text-anchor': 'end', class: 'unit' }));
   for (const [name, cells] of series) {

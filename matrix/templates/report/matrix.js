@@ -185,6 +185,8 @@ function refresh() {
   showLegend(found);
   showCount();
   byId('nothing').hidden = shown.length > 0;
+  if (!points.length) byId('nothing').textContent = 'There is no point to show: none was selected when this page was made.';
+  byId('columns').hidden = shown.length === 0;
   watcher?.disconnect();
   watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) build(sections[Number(entry.target.dataset.number)]);
@@ -222,7 +224,7 @@ function showLegend(found) {
     onclick: () => { state.category = state.category === index ? null : index; refresh(); byId('legend').children[index]?.focus(); },
   }, el('span', { class: `swatch tone-${category.tone}` }, glyph(category.mark)), el('span', {}, category.name),
   el('span', { class: 'number' }, number(counts[index])))),
-  points.some((point) => point.kind === 2) && el('span', { class: 'entry note' }, el('i', {}, 'A'), 'accuracy run'));
+  ...(points.some((point) => point.kind === 2) ? [el('span', { class: 'entry note' }, el('i', {}, 'A'), 'accuracy run')] : []));
 }
 
 function showColumns() {
