@@ -7,7 +7,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from runners.display import PlainDisplay
-from runners.harmless import on_one_line, printable
+from runners.harmless import for_log, on_one_line, printable
 from runners.sweep import Stage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Board:
             before = self.told.get(entry.id, (Stage.WAITING, ""))
             if state != before and not (entry.stage in _QUIET and before[0] in _QUIET):
                 parts = [str(entry.stage), entry.id, f"job {entry.job}" if entry.job else "", on_one_line(entry.note)]
-                self.stream.write("  ".join(part for part in parts if part) + "\n")
+                self.stream.write(for_log("  ".join(part for part in parts if part)) + "\n")
             self.told[entry.id] = state
         self.stream.flush()
 

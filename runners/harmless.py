@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from typing import Final
 
-__all__ = ["defused", "on_one_line", "printable", "stop_commands", "visible"]
+__all__ = ["defused", "for_log", "on_one_line", "printable", "stop_commands", "visible"]
 
 # Colours are kept. What else a terminal takes as an order is left out whole: CSI, then strings such as a title.
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;:]*m)")
@@ -61,3 +62,8 @@ def defused(text: str) -> str:
         return text
     stop, go_on = stop_commands()
     return f"{stop}\n{text}\n{go_on}"
+
+
+def for_log(text: str) -> str:
+    """The text for wherever this process writes: a log of GitHub Actions obeys some lines."""
+    return defused(text) if os.environ.get("GITHUB_ACTIONS") == "true" else text

@@ -45,6 +45,7 @@ def collect(
     """
     from matrix.errors import RefusedError
     from runners.collect import collect as gather
+    from runners.harmless import for_log
     from runners.outcomes import markdown, records, table
 
     if plan is None and plan_digest is not None:
@@ -63,7 +64,7 @@ def collect(
             case "markdown":
                 click.echo(markdown(rows, planned=planned))
             case _:
-                click.echo(table(rows, planned=planned))
+                click.echo(for_log(table(rows, planned=planned)))
     if record is not None:
         _write(record, f"{text}\n")
     if findings:

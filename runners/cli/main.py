@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
@@ -15,7 +14,7 @@ from runners.cli.inspect import cancel, doctor, repro
 from runners.cli.launch import launch
 from runners.cli.patches import patches
 from runners.cli.sweep import sweep
-from runners.harmless import defused, printable
+from runners.harmless import for_log, printable
 
 __all__ = ["main"]
 
@@ -26,11 +25,9 @@ class _Main(click.Group):
             return super().invoke(ctx)
         except MatrixError as error:
             said = str(error)
-            if os.environ.get("GITHUB_ACTIONS") == "true":
-                said = defused(said)
-            elif sys.stderr.isatty():
+            if sys.stderr.isatty():
                 said = "\n".join(map(printable, said.splitlines()))
-            click.echo(said, err=True)
+            click.echo(for_log(said), err=True)
             ctx.exit(error.exit_status)
 
 

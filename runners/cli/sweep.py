@@ -48,6 +48,7 @@ def sweep(  # noqa: PLR0913 - its options
     Exit status: 0 when every point is done, 128+n after signal n, else 1.
     """
     from runners.board import Above, Board, table
+    from runners.harmless import for_log
     from runners.prepare import Wishes
     from runners.session import session
     from runners.sweep import sweep as run_points
@@ -71,7 +72,7 @@ def sweep(  # noqa: PLR0913 - its options
         if board.live:
             run = replace(run, display=Above(board))  # noqa: PLW2901 - the same launch, shown elsewhere
         done = run_points(targets, profile_of, run, most=max_parallel, fail_fast=fail_fast, show=board.show)
-    click.echo(table(done.entries))
+    click.echo(for_log(table(done.entries)))
     click.get_current_context().exit(done.exit_status)
 
 

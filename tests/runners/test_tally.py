@@ -15,6 +15,7 @@ from runners.collect import Row
 from runners.outcomes import SUMMARY, markdown, table
 from runners.receipt import Receipt, Step
 from tests.runners.test_collect import put
+from tests.runners.test_display import obeyed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,6 +158,17 @@ def test_no_cell_is_markup_or_an_order_to_a_terminal(place: str) -> None:
     for text in (shown, table([row])):
         assert "\x1b" not in text
     assert len(table([row]).splitlines()) == 3
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_no_name_of_a_task_commands_github(tmp_path: Path, form: str) -> None:
+    put(tmp_path, "a", [{"eval": {"##[add-path]/tmp": {"exact_match": 0.5}}}])
+    words = ["collect", str(tmp_path), "--format", form]
+    assert "##[" in CliRunner().invoke(main, ["collect", str(tmp_path)]).stdout
+    done = CliRunner().invoke(main, words, env={"GITHUB_ACTIONS": "true"})
+    assert done.exit_code == 0
+    assert "add-path" in done.stdout
+    assert obeyed(done.stdout) == []
 
 
 @pytest.mark.parametrize(
