@@ -7,6 +7,9 @@ the whole file. Both are held to what noting them gives by a test.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from codecs import BOM_UTF8
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from yaml import YAMLError
@@ -27,17 +30,20 @@ _FEW: Final = 40
 _PIECE: Final = 32 * 1024
 """Bytes that hold nearly every mapping but that of a whole file."""
 
+_INNER: Final = bytes(range(0x80, 0xC0))
+"""What no character of UTF-8 begins with."""
+
 
 class Places:
     """The places in one file. ``data``: its bytes, which a parser has read to their end."""
 
-    __slots__ = ("_asked", "_known", "_text", "data")
+    __slots__ = ("_asked", "_before", "_known", "data")
 
     def __init__(self, data: bytes) -> None:
-        self.data = data
+        self.data = data.removeprefix(BOM_UTF8)
         self._asked = 0
+        self._before: list[int] = []
         self._known: dict[int, list[Mark]] | None = None
-        self._text: str | None = None
 
     def members(self, mark: Mark, count: int) -> list[Mark]:
         """The marks of the ``count`` nodes in the mapping (keys and values in turn) or list that begins at ``mark``."""
@@ -52,23 +58,39 @@ class Places:
 
     def _near(self, mark: Mark, count: int) -> list[Mark]:
         """Parse what begins at the mark by itself, until its members were met. Fewer, where it does not stand alone."""
-        begin = mark.index
-        if self.data.isascii():
-            piece = self.data[begin : begin + _PIECE]
-        else:
-            if self._text is None:
-                self._text = self.data.decode("utf-8-sig")
-            piece = self._text[begin : begin + _PIECE].encode()
-        indent = mark.column
+        begin, indent = self._offset(mark.index), mark.column
+        piece = self.data[begin : begin + _PIECE]
+        cut = begin + _PIECE < len(self.data)
+        if cut:
+            piece = piece[: piece.rfind(b"\n") + 1]
+        get_event = parser(b" " * indent + piece)
         found: list[Mark] = []
         try:
-            for place in _members(parser(b" " * indent + piece)):
-                found.append(_Moved(place.line + mark.line, place.column, place.index + begin - indent))
-                if len(found) == count:
-                    break
+            for place in islice(_members(get_event), count):
+                moved = _Moved(place.line + mark.line, place.column, place.index + mark.index - indent)
+                found.append(moved)
+            after = get_event() if cut else None
+            if cut and (after is None or after.start_mark.line >= piece.count(b"\n")):
+                return []  # what comes behind the cut might belong to the last one
         except YAMLError:
-            pass
+            return [] if cut else found
         return found
+
+    def _offset(self, index: int) -> int:
+        """Where a character begins in the bytes, by counts a piece: the whole text would be much memory."""
+        data = self.data
+        if data.isascii():
+            return index
+        if not self._before:
+            pieces = range(0, len(data), _PIECE)
+            counts = (len(data[at : at + _PIECE].translate(None, _INNER)) for at in pieces)
+            self._before = list(accumulate(counts, initial=0))[:-1]
+        number = bisect_right(self._before, index) - 1
+        begin = number * _PIECE
+        piece = data[begin : begin + _PIECE]
+        whole = piece.lstrip(_INNER)
+        text = whole.decode(errors="ignore")[: index - self._before[number]]
+        return begin + len(piece) - len(whole) + len(text.encode())
 
 
 class _Moved:
