@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,7 +20,7 @@ from matrix.findings import Finding, Severity, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["RECEIPT", "SUMMARY", "Result", "read_results"]
+__all__ = ["RECEIPT", "SUMMARY", "Result", "read_results", "undated"]
 
 RECEIPT: Final = "receipt.json"
 SUMMARY: Final = "summary.json"
@@ -28,6 +28,9 @@ SUMMARY: Final = "summary.json"
 _VERSION: Final = 1
 _STEPS: Final = frozenset(("prepared", "submitting", "submitted", "ended"))
 _MOST_BYTES: Final = 1 << 26
+_LONGEST: Final = 366 * 86_400
+_SKEW: Final = timedelta(days=1)
+"""Clocks of two machines, or of two zones that somebody mixed up, differ by so much; more is no time to go by."""
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -75,6 +78,24 @@ def read_results(folders: Iterable[str | os.PathLike[str]]) -> tuple[tuple[Resul
     if missing:
         raise RefusedError(missing)
     return tuple(results), tuple(findings)
+
+
+def undated(results: Iterable[Result], now: datetime) -> tuple[tuple[Result, ...], tuple[Finding, ...]]:
+    """The results as far as their times can be: one that ends long after ``now`` has none, which is a warning."""
+    kept: list[Result] = []
+    findings: list[Finding] = []
+    for result in results:
+        if result.ended is None or result.ended - now <= _SKEW:
+            kept.append(result)
+            continue
+        kept.append(result._replace(ended=None))
+        message = (
+            f"it ended at {result.ended.isoformat(timespec='seconds')}, which is still to come: its age is unknown."
+        )
+        fix = "set the clock of the machine that launched it, and launch the point again"
+        place = Span(result.path)
+        findings.append(Finding(rule="result-time", message=message, fix=fix, span=place, severity=Severity.WARNING))
+    return tuple(kept), tuple(findings)
 
 
 def _places(folder: str) -> Iterator[str]:
@@ -171,7 +192,9 @@ def _time(value: Any, path: str) -> datetime:
 
 
 def _seconds(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    """How long a job ran; None for what no clock can have told."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST
+    return float(value) if known else None
 
 
 def _unreadable(path: str, why: str) -> RefusedError:

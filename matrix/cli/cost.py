@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.cli.expand import request_of, selection_options
-from matrix.cli.options import file_options, terminal_width, workspace_of
+from matrix.cli.options import Positive, file_options, terminal_width, workspace_of
 from matrix.cli.report import tell
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = ["cost"]
 )
 @click.option(
     "--assume",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Positive(),
     metavar="MINUTES",
     help="The length of a job of which none is known. [default: it is not counted]",
 )

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.answers.coverage import DEFAULT_DAYS
-from matrix.cli.options import file_options, terminal_width
+from matrix.cli.options import Positive, file_options, terminal_width
 from matrix.cli.report import tell
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from matrix.answers.results import Result
     from matrix.findings import Finding
 
@@ -29,7 +31,7 @@ results_option = click.option(
 )
 days_option = click.option(
     "--days",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Positive(),
     default=DEFAULT_DAYS,
     show_default=True,
     metavar="N",
@@ -55,10 +57,11 @@ def coverage(*, folders: tuple[str, ...], days: float, style: str, **files: Any)
     from matrix.plan.snapshot import Named
     from matrix.report.coverage import coverage_markdown, coverage_record, coverage_table
 
-    results, findings = found_results(folders)
+    now = datetime.now(UTC)
+    results, findings = found_results(folders, now)
     with open_side(None, Named(**files)) as side:
         tell([*findings, *side.findings])
-        found = coverage_of(side, results, datetime.now(UTC), days)
+        found = coverage_of(side, results, now, days)
         # Of other masters than the repository's own, its recipes may be without an entry.
         complete = not files["masters"] or bool(files["recipes"])
         unused = unused_of(side, complete=complete)
@@ -73,15 +76,17 @@ def coverage(*, folders: tuple[str, ...], days: float, style: str, **files: Any)
     return 0
 
 
-def found_results(folders: tuple[str, ...]) -> tuple[tuple[Result, ...], tuple[Finding, ...]]:
-    """What launches have left in the folders of the command line, or where they usually write."""
+def found_results(folders: tuple[str, ...], now: datetime) -> tuple[tuple[Result, ...], tuple[Finding, ...]]:
+    """What launches have left in the folders of the command line, or where they usually write, up to a time."""
     from pathlib import Path
 
-    from matrix.answers.results import read_results
+    from matrix.answers.results import read_results, undated
     from matrix.findings import Finding, Severity
 
     if folders or Path(DEFAULT_RESULTS).is_dir():
-        return read_results(folders or (DEFAULT_RESULTS,))
+        results, unread = read_results(folders or (DEFAULT_RESULTS,))
+        results, ahead = undated(results, now)
+        return results, (*unread, *ahead)
     message = f"there is no folder {DEFAULT_RESULTS} here, so no point has a result."
     fix = "name the folders that launches wrote into with --results DIR"
     return (), (Finding(rule="results-missing", message=message, fix=fix, severity=Severity.WARNING),)

@@ -10,7 +10,7 @@ import click
 
 from matrix.cli.coverage import DEFAULT_RESULTS, days_option, found_results, results_option
 from matrix.cli.expand import request_of, selection_options
-from matrix.cli.options import file_options
+from matrix.cli.options import Positive, file_options
 from matrix.cli.report import tell
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ __all__ = ["report"]
 @click.option("--diff", "range_", metavar="A..B", help="The page of B, and what changed since A; see matrix diff.")
 @click.option(
     "--assume",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Positive(),
     metavar="MINUTES",
     help="The length of a job of which none is known.",
 )
@@ -122,6 +122,6 @@ def _covered(extras: Extras, side: Side, folders: tuple[str, ...], days: float, 
     from matrix.answers.cost import history_of
     from matrix.answers.coverage import coverage_of
 
-    results, findings = found_results(folders)
+    results, findings = found_results(folders, now)
     tell(findings)
     return extras._replace(coverage=coverage_of(side, results, now, days), history=history_of(results))

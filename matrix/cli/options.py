@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -18,10 +19,24 @@ if TYPE_CHECKING:
 else:
     _ParamType = click.ParamType  # generic from click 8.5 on
 
-__all__ = ["Listed", "file_options", "kept", "terminal_width", "workspace_of"]
+__all__ = ["Listed", "Positive", "file_options", "kept", "terminal_width", "workspace_of"]
 
 
 T = TypeVar("T")
+
+
+class Positive(click.FloatRange):
+    """A number above 0. ``nan`` and ``inf``, which Python reads as numbers too, are none to count with."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a number to count with", param, ctx)
+        return number
 
 
 class Listed(_ParamType):

@@ -9,6 +9,7 @@ Paths in ``[tool.matrix]`` are relative to that file. Without it a folder upward
 from __future__ import annotations
 
 import re
+from math import inf
 from os import listdir
 from os.path import abspath, dirname, exists, isdir, isfile, join
 from typing import TYPE_CHECKING, Any, Final
@@ -160,7 +161,7 @@ def _check(name: str, text: str, key: str, value: Any) -> list[Finding]:
         good = isinstance(value, list) and bool(value) and all(isinstance(path, str) and path for path in value)
         wanted = "a list of paths"
     elif key == "budget-gpu-hours":
-        good, wanted = type(value) in (int, float) and value > 0, "a number above 0"
+        good, wanted = type(value) in (int, float) and 0 < value < inf, "a finite number above 0"
     else:
         good, wanted = isinstance(value, str) and bool(value), "a string"
     message = f"[tool.matrix] {key} is {value!r}, and it takes {wanted}."
