@@ -12,6 +12,7 @@ import tarfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
@@ -221,6 +222,10 @@ def _evaluations(found: Collected, folder: Path, into: Path) -> None:
         if record is None:
             continue
         name = f"eval_{path.relative_to(folder).as_posix().replace('/', '_')}"
+        # a/b.json and a_b.json are two results.
+        names = count(2)
+        while any(kept.name == name for kept in found.kept):
+            name = f"eval{next(names)}_{name.partition('_')[2]}"
         _take(found, path, into / name, of_evaluation(record))
 
 

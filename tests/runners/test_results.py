@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from runners.results import Collected, Kind, Places, collect, kinds_of, pack_logs, settled, take_away
+from runners.workspace import sha256_of
 
 AGENTIC: dict[str, Any] = {"conc": [16], "run-eval": False}
 FIXED: dict[str, Any] = {"conc": [4, 8], "isl": 8192, "osl": 1024}
@@ -199,6 +200,18 @@ def test_an_evaluation_needs_scores(places: Places) -> None:
     assert collected.verified
     assert collected.figures == [{"eval": {"gsm8k": {"exact_match,strict-match": 0.93}}}]
     assert [kept.name for kept in collected.kept] == ["eval_m_results_2026.json"]
+
+
+def test_several_evaluations_are_as_many_files(places: Places) -> None:
+    folder = places.output / "logs" / "eval_results"
+    names = ("results_a/results_b/results_c", "results_a_results_b/results_c", "results_a/results_b_results_c")
+    for number, name in enumerate(names):
+        put(folder / f"{name}.json", {"results": {"mmlu": {"acc": number}}})
+    collected = found(EVAL, places)
+    assert collected.verified
+    assert len({(kept.name, kept.sha256) for kept in collected.kept}) == 3
+    for kept in collected.kept:
+        assert sha256_of(places.output.parent / "kept" / kept.name) == kept.sha256
 
 
 SCORES: dict[str, tuple[Any, str]] = {
