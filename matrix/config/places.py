@@ -7,7 +7,6 @@ the whole file. Both are held to what noting them gives by a test.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from codecs import BOM_UTF8
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,9 @@ _FEW: Final = 40
 
 _PIECE: Final = 32 * 1024
 """Bytes that hold nearly every mapping but that of a whole file."""
+
+_STEP: Final = 2 * 1024
+"""Bytes between which characters are counted."""
 
 _INNER: Final = bytes(range(0x80, 0xC0))
 """What no character of UTF-8 begins with."""
@@ -77,20 +79,18 @@ class Places:
         return found
 
     def _offset(self, index: int) -> int:
-        """Where a character begins in the bytes, by counts a piece: the whole text would be much memory."""
+        """Where a character begins in the bytes, by counts a step: the whole text would be much memory."""
         data = self.data
         if data.isascii():
             return index
         if not self._before:
-            pieces = range(0, len(data), _PIECE)
-            counts = (len(data[at : at + _PIECE].translate(None, _INNER)) for at in pieces)
+            counts = (len(data[at : at + _STEP].translate(None, _INNER)) for at in range(0, len(data), _STEP))
             self._before = list(accumulate(counts, initial=0))[:-1]
-        number = bisect_right(self._before, index) - 1
-        begin = number * _PIECE
-        piece = data[begin : begin + _PIECE]
-        whole = piece.lstrip(_INNER)
+        number = sum(before <= index for before in self._before) - 1
+        step = data[number * _STEP : (number + 1) * _STEP]
+        whole = step.lstrip(_INNER)
         text = whole.decode(errors="ignore")[: index - self._before[number]]
-        return begin + len(piece) - len(whole) + len(text.encode())
+        return number * _STEP + len(step) - len(whole) + len(text.encode())
 
 
 class _Moved:
