@@ -12,14 +12,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
 import yaml
 
 SUBMODULE = "runners/srt-slurm/upstream"
@@ -292,20 +289,6 @@ def world(
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     return World(folder=folder, env={**(os.environ if env is None else env), **settings})
-
-
-@contextmanager
-def small_disk(folder: Path, kibibytes: int) -> Iterator[None]:
-    """A disk of its own on this folder. The test is skipped where nobody but root may mount one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    argv = ["mount", "-t", "tmpfs", "-o", f"size={kibibytes}k", "tmpfs", str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def _upstream(folder: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import json
 import os
 import shutil
@@ -20,18 +18,12 @@ from matrix.errors import RefusedError
 from matrix.workspace import open_workspace
 from runners import srtctl
 from runners.cli.main import main
-from runners.display import PlainDisplay
-from runners.doctor import examine_profile
-from runners.flight import Launch
-from runners.launch import begin
 from runners.prepare import Prepared, Wishes, drift, host_faults, prepare
 from runners.profile import Profile, find_profile
 from runners.resolved import resolve
-from runners.slurm import Slurm
 from runners.target import Target, read_plan, read_row, target_of
 from runners.workspace import JobFolder, add_tools
-from tests.runners.scripted import FakeClock
-from tests.runners.standin import SUBMODULE, World, small_disk, world
+from tests.runners.standin import SUBMODULE, World, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,50 +172,6 @@ def test_an_outputs_folder_that_cannot_be_written_is_refused(made: World, tmp_pa
     folder.mkdir(mode=0o500)
     wrong = replace(profile(made), outputs=folder / "outputs")
     assert rules(lambda: prepare(target(made), wrong, made.checkout, made.env, Wishes())) == ["host-outputs"]
-
-
-@pytest.mark.parametrize("name", ["outputs", "jobs", "cache"])
-def test_a_folder_that_takes_nothing_is_refused(made: World, name: str) -> None:
-    """Slurm would fail the job without a word, or git speak of a template."""
-    right, folder = profile(made), made.folder / "local" / name
-
-    def refused(why: str) -> None:
-        with pytest.raises(RefusedError) as error:
-            prepare(target(made), right, made.checkout, made.env, Wishes())
-        (finding,) = error.value.findings
-        assert (finding.rule, bool(finding.fix)) == (f"host-{name}", True)
-        assert why in finding.message
-        (check,) = [check for check in examine_profile(right) if check.what == name]
-        assert check.good is False
-        assert why in check.said
-
-    folder.unlink(missing_ok=True)
-    folder.touch()
-    refused("is no folder")
-    folder.unlink()
-    folder.symlink_to("/nowhere/at/all")
-    refused("is a link to what is not there")
-    folder.unlink()
-    with small_disk(folder, 64):
-        refused("has 0 MiB free")
-        assert list(folder.iterdir()) == []
-
-
-def test_a_file_system_that_fails_on_the_way_is_told_with_its_place(
-    made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a sweep it would have left the jobs of all other points behind."""
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), str(tmp_path / "cache"))
-
-    monkeypatch.setattr("runners.prepare.patched_tree", fail)
-    clock, display = FakeClock(), PlainDisplay(io.StringIO())
-    run = Launch(
-        repository=made.checkout, results=tmp_path, environ=made.env, slurm=Slurm(), clock=clock, display=display
-    )
-    with pytest.raises(RefusedError, match=r"cache: launch-prepare: .* Input/output error\. fix: "):
-        begin(target(made), profile(made), tmp_path, run)
 
 
 def test_a_python_without_packages_says_how_to_get_them(tmp_path: Path) -> None:
