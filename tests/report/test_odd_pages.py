@@ -128,6 +128,16 @@ def test_each_of_many_marks_on_a_line_is_seen(browser: Browser, pages: dict[str,
         assert len(attributes(page, "section[aria-label=a] .chip:not(.accuracy)", "href")) == 400
 
 
+def test_the_mark_of_the_point_is_above_its_neighbours(browser: Browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["many on a line"], "#a--8k1k--tp8--c200") as page:
+        hidden = page.locator("#point svg.chart .dot.here").evaluate_all(
+            "nodes => nodes.filter(node => { let next = node; while ((next = next.nextElementSibling))"
+            " if (next.matches('circle') && next.getAttribute('cy') === node.getAttribute('cy')) return true; })"
+        )
+        assert page.locator("#point svg.chart .dot.here").count() == 1
+        assert hidden == []
+
+
 def test_the_legend_names_accuracy_runs_only_where_there_are_some(browser: Browser, pages: dict[str, Path]) -> None:
     for name, told in {"one": 0, "short runs": 1, "far apart": 1}.items():
         with opened(browser, pages[name]) as page:

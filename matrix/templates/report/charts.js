@@ -138,15 +138,18 @@ function ladderChart(title, shown, here = null, most = 7) {
     const mine = here !== null && here.line.topology === name;
     drawn.push(text(left - 4, y + 4, clipped(name, letters), { 'text-anchor': 'end', class: mine ? 'mono strong' : 'mono' }));
     drawn.push(svg('line', { x1: scale(steps[0]), x2: scale(steps[steps.length - 1]), y1: y, y2: y, class: 'ladder' }));
+    const marks = [];
     for (const [at, step] of steps.entries()) {
       const gap = Math.min(...[steps[at - 1], steps[at + 1]].filter(Boolean).map((other) => Math.abs(scale(other) - scale(step))));
       const r = Math.max(1.2, Math.min(here === null ? Math.min(3.2 + Math.sqrt(ladder.get(step)), 8) : 4, gap / 2 - 0.7));
       const used = mine && here.concs.includes(step);
       // An outline between marks that touch would hide them.
       const shape = used ? 'dot here' : gap < 2 * r + 3 ? 'dot dense' : 'dot';
-      drawn.push(svg('circle', { cx: scale(step), cy: y, r: used ? 6 : r, class: shape },
-        svg('title', {}, `${name}, concurrency ${step}: ${counted(ladder.get(step), 'point')}`)));
+      const mark = svg('circle', { cx: scale(step), cy: y, r: used ? 6 : r, class: shape },
+        svg('title', {}, `${name}, concurrency ${step}: ${counted(ladder.get(step), 'point')}`));
+      marks.splice(used ? marks.length : 0, 0, mark); // the one that is looked at on top
     }
+    drawn.push(...marks);
   });
   const rows = all.map(([name, ladder]) => [name, [...ladder.keys()].sort((one, other) => one - other).join(', ')]);
   const more = all.length - listed.length;
