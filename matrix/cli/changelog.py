@@ -100,7 +100,9 @@ def fix(*, dry: bool, **options: Any) -> int:
     if changed and dry:
         _show_difference(revisions, mended.data)
     elif changed:
-        _write(revisions.head_name, mended.data)
+        from matrix.cli.files import replace
+
+        replace(revisions.head_name, mended.data)
         click.echo("".join(f"{step}\n" for step in mended.steps), err=True, nl=False)
     elif not mended.findings:
         click.echo(f"{revisions.head_name}: nothing to mend.")
@@ -121,7 +123,9 @@ def merge_driver(*, ancestor: str, ours: str, theirs: str, path: str, marker_siz
     merged = append_both(".", path, ancestor, ours, theirs)
     if merged is None:
         return merge_lines(ancestor, ours, theirs, marker_size=marker_size)
-    _write(ours, merged)
+    from matrix.cli.files import replace
+
+    replace(ours, merged)
     return 0
 
 
@@ -259,21 +263,3 @@ def _show_difference(revisions: Revisions, data: bytes) -> None:
     before, after = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (revisions.head, data))
     for line in unified_diff(before, after, revisions.head_name, f"{revisions.head_name} (mended)"):
         click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
-
-
-def _write(name: str, data: bytes) -> None:
-    """Replace a file at once: nobody ever sees half a log."""
-    import os
-    import tempfile
-    from pathlib import Path
-
-    path = Path(name)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        Path(temporary).chmod(path.stat().st_mode & 0o777)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["append", "replace"]
 
 
-def replace(name: str | Path, text: str) -> None:
+def replace(name: str | Path, content: str | bytes) -> None:
     """Write a file at once: nobody ever sees half of it. A link stays one, and its target is written.
 
     What is no file, as ``/dev/null``, ``/dev/stdout`` and a pipe, is written into: to put a file in its place would
@@ -19,17 +19,18 @@ def replace(name: str | Path, text: str) -> None:
         RefusedError: its folder is missing, or nothing can be written there.
     """
     path = Path(name)
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
-            with path.open("w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
+            with path.open("wb") as stream:
+                stream.write(data)
             return
         path = path.resolve() if path.is_symlink() else path
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
             Path(temporary).chmod(mode)
             Path(temporary).replace(path)
         except BaseException:
