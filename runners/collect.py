@@ -50,9 +50,10 @@ class Row(NamedTuple):
         verdict = str(self.receipt.outcome.get("verdict", "failed"))
         return "no result" if verdict == "passed" else verdict
 
-    def of_job(self, name: str) -> Any:
-        """What the receipt knows of its job."""
-        return None if self.receipt is None else self.receipt.job.get(name)
+    def of_job(self, name: str) -> str | None:
+        """A text that the receipt knows of its job."""
+        known = None if self.receipt is None else self.receipt.job.get(name)
+        return known if isinstance(known, str) else None
 
 
 def collect(folder: Path) -> tuple[list[Row], list[Finding]]:

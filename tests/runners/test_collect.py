@@ -110,6 +110,19 @@ def test_a_summary_of_whoever_wrote_it_is_shown_as_numbers_alone(results: Path) 
     json.dumps(records(rows), allow_nan=False)
 
 
+def test_a_receipt_of_whoever_wrote_it_is_shown_as_texts_alone(results: Path) -> None:
+    path = results / "a-fixed" / "receipt.json"
+    record = json.loads(path.read_text())
+    record["job"] |= {"id": float("nan"), "nodes": ["node1"]}
+    record["outcome"]["why"] = float("inf")
+    path.write_text(json.dumps(record))
+    rows, findings = collect(results)
+    assert findings == []
+    (first, *_) = json.loads(json.dumps(records(rows), allow_nan=False))
+    assert (first["job"], first["nodes"], first["why"]) == (None, None, "inf")
+    assert "nan" not in table(rows)
+
+
 def test_a_kept_file_that_cannot_be_read_is_told(results: Path) -> None:
     (results / "a-fixed" / "result_conc1.json").unlink()
     (results / "a-fixed" / "result_conc1.json").mkdir()
