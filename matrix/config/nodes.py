@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from matrix.config.places import Places
 
-__all__ = ["Map", "Mark", "Seq", "WrittenFloat", "plain"]
+__all__ = ["MAX_DEPTH", "Map", "Mark", "Seq", "WrittenFloat", "plain"]
+
+MAX_DEPTH: Final = 100
+"""Levels of nesting; no configuration has more."""
 
 
 class Mark(Protocol):

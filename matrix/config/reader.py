@@ -19,17 +19,17 @@ from yaml.events import (
 )
 
 from matrix.config import events
-from matrix.config.nodes import Map, Seq, WrittenFloat
+from matrix.config.complaints import BrokenError, Complaints
+from matrix.config.nodes import MAX_DEPTH, Map, Seq, WrittenFloat
 from matrix.config.places import Places
 
 if TYPE_CHECKING:
+    from matrix.config.anchors import Anchors
     from matrix.config.nodes import Mark
-    from matrix.findings import Finding, Span
+    from matrix.findings import Finding
 
 __all__ = ["read"]
 
-_MAX_DEPTH: Final = 100
-_MAX_ALIASED: Final = 200_000
 _MAX_DIGITS: Final = 18
 _PIECE: Final = 16 * 1024
 
@@ -47,14 +47,6 @@ _MERGE: Final = object()
 _UNRESOLVED: Final = object()
 
 
-class _Broken(Exception):  # noqa: N818 - never leaves this module
-    """The rest of the file cannot be read."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(str(finding))
-        self.finding = finding
-
-
 class _UnnotedError(Exception):
     """What comes next takes the places of members that were not noted."""
 
@@ -70,12 +62,12 @@ def read(data: bytes, name: str, *, integer_keys: bool, noted: bool) -> tuple[An
         root = reader.read()
     except _UnnotedError:
         return read(data, name, integer_keys=integer_keys, noted=True)
-    except _Broken as broken:
-        reader.findings.append(broken.finding)
-    if reader.findings:
+    except BrokenError as broken:
+        reader.complaints.findings.append(broken.finding)
+    if findings := reader.complaints.findings:
         from matrix.findings import in_order
 
-        return root, in_order(reader.findings)
+        return root, in_order(findings)
     return root, []
 
 
@@ -96,38 +88,35 @@ class _Reader:
 
     def __init__(self, data: bytes, name: str, *, integer_keys: bool, places: Places | None) -> None:
         self.data = data
-        self.name = name
         self.integer_keys = integer_keys
         self.places = places
-        self.findings: list[Finding] = []
+        self.complaints = Complaints(name)
+        self.complain = self.complaints.complain
         self.scalars: dict[str, Any] = {}
         self.keys: dict[str, str] = {}
-        self.anchors: dict[str, Any] = {}
-        self.open_anchors: set[str] = set()
-        self.extents: dict[int, tuple[int, int]] = {}
-        self.aliased = 0
+        self.anchors: Anchors | None = None
 
     def read(self) -> Any:
         data = self.data
         if not data.isascii() and not _is_utf8(data):
             from matrix.config.syntax import broken_bytes
 
-            raise _Broken(broken_bytes(data, self.name))
+            raise BrokenError(broken_bytes(data, self.complaints.name))
         if not data or data.isspace():
             raise self.empty()
         try:
             self.get_event = events.parser(data)
             root = self.construct()
-        except _Broken:
+        except BrokenError:
             raise
         except Exception as error:  # noqa: BLE001 - the parsers' own; what is none of theirs is raised again
             from matrix.config.syntax import broken_syntax
 
-            raise _Broken(broken_syntax(data, self.name, error)) from None
+            raise BrokenError(broken_syntax(data, self.complaints.name, error)) from None
         if b"\t" in data:
             from matrix.config.syntax import stray_tabs
 
-            self.findings += stray_tabs(data, self.name, events.scalar_events(data))
+            self.complaints.findings += stray_tabs(data, self.complaints.name, events.scalar_events(data))
         return root
 
     def construct(self) -> Any:
@@ -142,14 +131,14 @@ class _Reader:
             if type(event) is DocumentStartEvent:
                 message = "a second document begins here. Only the first would be read."
                 fix = "keep one document a file; remove the ---"
-                raise _Broken(self.finding(event.start_mark, "yaml-documents", message, fix))
+                raise self.complaints.broken(event.start_mark, "yaml-documents", message, fix)
         return root
 
     # The two methods below see every event of every file, which is most of what a command does. So a scalar seen before
     # costs no call, and what is seldom there (a tag, an anchor) costs one only where it is.
 
     def mapping(self, start: Any, depth: int) -> Map:  # noqa: C901, PLR0912, PLR0915
-        if start.anchor is not None or start.tag is not None or depth > _MAX_DEPTH:
+        if start.anchor is not None or start.tag is not None or depth > MAX_DEPTH:
             self.enter(start, depth)
         get_event, scalars, keys = self.get_event, self.scalars, self.keys
         node = Map()
@@ -167,7 +156,7 @@ class _Reader:
                     except KeyError:
                         key = self.key(event)
                     if event.anchor is not None:
-                        self.anchors[event.anchor] = event.value
+                        self.anchored().values[event.anchor] = event.value
                 elif kind is MappingEndEvent:
                     break
                 else:
@@ -189,7 +178,7 @@ class _Reader:
                 elif kind is SequenceStartEvent:
                     node[key] = self.sequence(event, depth + 1)
                 else:
-                    node[key] = self.alias(event.anchor, event.start_mark, depth)
+                    node[key] = self.anchored().follow(event.anchor, event.start_mark, depth)
                 size += 1
                 if noted:
                     places += (key, key_mark, event.start_mark)
@@ -203,7 +192,7 @@ class _Reader:
         return node
 
     def sequence(self, start: Any, depth: int) -> Seq:
-        if start.anchor is not None or start.tag is not None or depth > _MAX_DEPTH:
+        if start.anchor is not None or start.tag is not None or depth > MAX_DEPTH:
             self.enter(start, depth)
         get_event, scalars = self.get_event, self.scalars
         node = Seq()
@@ -240,7 +229,7 @@ class _Reader:
         if kind is SequenceStartEvent:
             return self.sequence(event, depth + 1)
         if kind is AliasEvent:
-            return self.alias(event.anchor, event.start_mark, depth)
+            return self.anchored().follow(event.anchor, event.start_mark, depth)
         return self.unusual(event)
 
     def unusual(self, event: Any) -> Any:
@@ -251,22 +240,23 @@ class _Reader:
         else:
             value = event.value if event.implicit[1] else self.tagged(event)
         if event.anchor is not None:
-            self.anchors[event.anchor] = value
+            self.anchored().values[event.anchor] = value
         return value
 
     def enter(self, start: Any, depth: int) -> None:
         if start.anchor is not None:
-            self.open_anchors.add(start.anchor)
+            self.anchored().open.add(start.anchor)
         if start.tag is not None and start.tag not in _CONTAINER_TAGS:
             self.complain(start.start_mark, "yaml-tag", f"the tag {start.tag} has no meaning here.", "remove the tag")
-        if depth > _MAX_DEPTH:
-            message = f"the nesting is deeper than {_MAX_DEPTH} levels. No configuration is."
+        if depth > MAX_DEPTH:
+            message = f"the nesting is deeper than {MAX_DEPTH} levels. No configuration is."
             fix = "check the brackets and the indentation"
-            raise _Broken(self.finding(start.start_mark, "yaml-depth", message, fix))
+            raise self.complaints.broken(start.start_mark, "yaml-depth", message, fix)
 
     def leave(self, start: Any, node: Any) -> None:
-        self.open_anchors.discard(start.anchor)
-        self.anchors[start.anchor] = node
+        anchors = self.anchored()
+        anchors.open.discard(start.anchor)
+        anchors.values[start.anchor] = node
 
     # -- scalars and keys -------------------------------------------------------------------------------------------
 
@@ -318,9 +308,9 @@ class _Reader:
         mark: Any = event.start_mark
         if type(event) is not AliasEvent:
             message = "a mapping or list is used as a key. Keys are words here."
-            raise _Broken(self.finding(mark, "yaml-key", message, "write a plain string key"))
+            raise self.complaints.broken(mark, "yaml-key", message, "write a plain string key")
         name = str(event.anchor)
-        value = self.alias(name, mark, 0)
+        value = self.anchored().follow(name, mark, 0)
         if isinstance(value, str):
             return value
         self.complain(mark, "yaml-key", f"the alias *{name} is used as a key.", "write the key out")
@@ -370,7 +360,7 @@ class _Reader:
         for key, mark in zip(places[::3], places[1::3], strict=True):
             if key in before:
                 name = "<<" if key is _MERGE else key if str(key).isprintable() else repr(key)
-                first = self.span(before[key])
+                first = self.complaints.span(before[key])
                 self.complain(
                     mark,
                     "yaml-duplicate-key",
@@ -382,80 +372,22 @@ class _Reader:
 
     # -- anchors and merges -----------------------------------------------------------------------------------------
 
-    def alias(self, name: str, mark: Mark, depth: int) -> Any:
-        anchors = self.anchors
-        if name in self.open_anchors:
-            message = f"the alias *{name} stands inside the value it names, which would hold itself."
-            raise _Broken(self.finding(mark, "yaml-alias", message, "write the value out instead of the alias"))
-        if name not in anchors:
-            self.complain(
-                mark,
-                "yaml-alias",
-                f"the alias *{name} names no anchor above it.",
-                f"add &{name} to the value, or write it out",
-            )
-            return None
-        value = anchors[name]
-        size, levels = self.extent(value)
-        if depth + levels > _MAX_DEPTH:
-            message = f"the alias *{name} brings the nesting below more than {_MAX_DEPTH} levels. No configuration is."
-            raise _Broken(self.finding(mark, "yaml-depth", message, "write the values out"))
-        self.aliased += size
-        if self.aliased > _MAX_ALIASED:
-            message = f"aliases expand to more than {_MAX_ALIASED:,} values. That is how an alias bomb looks."
-            raise _Broken(self.finding(mark, "yaml-alias-bomb", message, "write the values out"))
-        return value
+    def anchored(self) -> Anchors:
+        """The anchors of the file, from the first one on."""
+        if self.anchors is None:
+            from matrix.config.anchors import Anchors
 
-    def extent(self, value: Any) -> tuple[int, int]:
-        """Values below and with this one, aliases expanded, and how many levels they take."""
-        if not isinstance(value, (Map, Seq)):
-            return 1, 0
-        known = self.extents.get(id(value))
-        if known is None:
-            members = [self.extent(member) for member in (value.values() if isinstance(value, Map) else value)]
-            size = 1 + sum(size for size, _ in members)
-            known = self.extents[id(value)] = size, 1 + max((levels for _, levels in members), default=0)
-        return known
+            self.anchors = Anchors(self.complaints)
+        return self.anchors
 
     def merge(self, node: Map) -> None:
-        """Put the members of ``<<`` first; a key of the mapping's own overrides a merged one and is no duplicate."""
-        merged = node.pop(_MERGE)
-        place = node.marks.pop(_MERGE)[1]
-        own = dict(node)
-        own_marks = dict(node.marks)
-        node.clear()
-        node.marks.clear()
-        for base in merged if isinstance(merged, Seq) else [merged]:
-            if not isinstance(base, Map):
-                self.complain(
-                    place, "yaml-merge", "<< takes a mapping or a list of mappings.", "write <<: *name of a mapping"
-                )
-                continue
-            for name, value in base.items():
-                if name not in node:
-                    node[name] = value
-                    node.marks[name] = base.marks[name]
-        node.update(own)
-        node.marks.update(own_marks)
+        from matrix.config.anchors import merge
 
-    # -- refusals ---------------------------------------------------------------------------------------------------
+        merge(node, _MERGE, self.complaints)
 
-    def span(self, mark: Mark | None) -> Span:
-        from matrix.findings import Span
-
-        return Span(self.name, mark.line + 1, mark.column + 1) if mark is not None else Span(self.name)
-
-    def finding(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> Finding:
-        from matrix.findings import Finding
-
-        return Finding(rule=rule, message=message, fix=fix, span=self.span(mark), related=related)
-
-    def complain(self, mark: Mark | None, rule: str, message: str, fix: str, related: tuple[Any, ...] = ()) -> None:
-        self.findings.append(self.finding(mark, rule, message, fix, related))
-
-    def empty(self) -> _Broken:
+    def empty(self) -> BrokenError:
         from matrix.findings import Finding, Span
 
         message = "the file is empty." if not self.data.strip() else "the file holds only comments."
         fix = "write the content, or name another file"
-        return _Broken(Finding(rule="yaml-empty", message=message, fix=fix, span=Span(self.name, 1, 1)))
+        return BrokenError(Finding(rule="yaml-empty", message=message, fix=fix, span=Span(self.complaints.name, 1, 1)))
