@@ -6,6 +6,7 @@ git programs are asked for the merge base, and, when something is refused, for w
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -126,7 +127,9 @@ class History:
         from matrix.findings import did_you_mean
 
         remote, _, branch = ref.partition("/")
-        if branch and remote in self._lines("remote"):
+        if self._is_other(ref):
+            fix = "name a commit, as HEAD~1, or a branch"
+        elif branch and remote in self._lines("remote"):
             fix = f"git fetch {remote} {branch}"
         elif len(ref) >= 7 and set(ref) <= set("0123456789abcdef"):
             depth = " --depth=1" if self.is_shallow() else ""
@@ -138,6 +141,11 @@ class History:
         shallow = " This clone is shallow." if self.is_shallow() else ""
         message = f"{ref!r} names no commit of this repository.{shallow}"
         raise _refuse(message, "git-ref", fix)
+
+    def _is_other(self, ref: str) -> bool:
+        """Whether something that is no commit has the name: a file of a commit, a tagged tree, a path that is here."""
+        plain = bool(ref) and not set(ref) & set("\0\n")
+        return plain and (os.path.exists(os.path.join(self.folder, ref)) or self._read(ref) is not None)  # noqa: PTH110, PTH118
 
     def default_branches(self) -> Iterator[Revision]:
         """The tips of every default branch that is here, the likeliest first."""

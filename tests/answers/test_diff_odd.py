@@ -153,3 +153,20 @@ def test_a_side_without_a_master_has_no_points(repository: Repository, diff: Cal
     told = diff("HEAD~1..HEAD", "--format", "json")
     assert told.status == 0
     assert json.loads(told.out)["points"]["removed"] > 0
+
+
+OTHERS: Final = ("HEAD:configs/amd-master.yaml", "HEAD^{tree}", "tagged", "configs/amd-master.yaml", "configs")
+NOTHING: Final = ("--output=x", "-x", "a b", "HEAD\nx", "tagge")
+
+
+@pytest.mark.parametrize("ref", [*OTHERS, *NOTHING])
+def test_what_names_no_commit_is_refused_and_told_what_does(
+    ref: str, repository: Repository, diff: Callable[..., Said]
+) -> None:
+    repository.git("tag", "tagged", "HEAD^{tree}")
+    for asked in (ref, f"{ref}..HEAD"):
+        told = diff("--", asked)
+        assert (told.status, told.out) == (1, "")
+        assert told.err.startswith("git-ref: ")
+        assert ("fix: name a commit, as HEAD~1, or a branch" in told.err) == (ref in OTHERS)
+    assert not (repository.folder / "x").exists()
