@@ -9,7 +9,7 @@ from matrix.answers.edit import Action, Edit
 from matrix.answers.nearest import near_of
 from matrix.answers.reshape import add_concurrency, add_entry, place_of
 from matrix.answers.verdicts import Absence, Cause
-from matrix.config.model import is_config_key
+from matrix.config.model import MAX_CONCURRENCY, is_config_key
 from matrix.points.evals import EvalMode
 from matrix.points.parts import differences, parts_of
 from matrix.points.row import scenario_name
@@ -178,14 +178,18 @@ def undeclared(name: str, parts: Parts | None, space: Space) -> Absence:
     if parts is None:
         shape = "<config-key>--<scenario>--<topology>--c<concurrency>[--<variant>][--eval]"
         return Absence(name, (Cause("id", f"this is not the shape of an id: {shape}"),), False, near)
+    impossible = [conc for conc in parts.concs if not 0 < conc <= MAX_CONCURRENCY]
+    if impossible:
+        reason = f"a concurrency is 1 to {MAX_CONCURRENCY:,}, and not {_spaced(impossible)}"
+        return Absence(name, (Cause("concurrency", reason),), False, near)
     deployments = list(space.deployments())
     mine = [one for one in deployments if one.config.key == parts.key]
     if not mine:
         configs = {config.key: config for config in space.workspace.configs}
         if parts.key in configs:
             return Absence(name, (Cause("config-key", f"{parts.key}: it has no point"),), False, near)
-        model = next((space.whole[one.id].deployment for one in near), None)
-        edit = add_config(model, parts) if model is not None and is_config_key(parts.key) else None
+        models = [space.whole[one.id].deployment for one in near] if is_config_key(parts.key) else []
+        edit = next((edit for model in models if (edit := add_config(model, parts)) is not None), None)
         reason = f"{parts.key}: no master has a config of this key"
         return Absence(name, (Cause("config-key", reason, None, (edit,) if edit else ()),), False, near)
     there = [one for one in mine if one.frame.scenario_name == parts.scenario]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matrix.answers.anchors import noted
 from matrix.answers.edit import Action, Edit
-from matrix.config.model import Aggregated, SingleNode
+from matrix.config.model import MAX_CONCURRENCY, Aggregated, SingleNode
 from matrix.config.passage import Passage, passage_at
 from matrix.config.source import WrittenFloat, plain
 from matrix.points.parts import topology_fields
@@ -101,6 +101,8 @@ def add_entry(nearest: Deployment, parts: Parts) -> Edit | None:
 def entry_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
     """The fields of an entry like the nearest one, with what an id says in their place; see `add_entry`."""
     sizes = topology_fields(parts.topology)
+    if not all(_is_size(name, text) for name, text in sizes.items()):
+        return None
     topology = nearest.entry.topology
     old = {key: value for key, value in _copied(nearest.entry.node).items() if not key.startswith("conc-")}
     node: dict[str, Any] = {"conc-list": list(parts.concs), **old}
@@ -127,6 +129,12 @@ def entry_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
     # Without a share of the node's memory an entry that fills it is refused.
     homeless = node.get("kv-offloading") == "dram" and nearest.scenario.dram_utilization is None
     return node if not homeless and _renamed(node, nearest, parts.variant) else None
+
+
+def _is_size(name: str, text: str) -> bool:
+    """Whether a master could say it; an aggregated job has no decode worker."""
+    least = 0 if name == "decode.num-worker" else 1
+    return not text.isdigit() or least <= int(text) <= MAX_CONCURRENCY
 
 
 def _copied(node: Any) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from matrix.answers.edit import Action
+from matrix.points.parts import parts_of, topology_fields
 from matrix.report.show import row_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from matrix.answers.edit import Edit
-    from matrix.answers.verdicts import Absence, Cause, Fact, Presence
+    from matrix.answers.verdicts import Absence, Cause, Fact, Near, Presence
     from matrix.findings import Span
 
 __all__ = ["absence_record", "absence_text", "absences_text", "edit_words", "presence_record", "presence_text"]
@@ -59,9 +60,20 @@ def absence_text(answer: Absence, where: str, width: int) -> Iterator[str]:
         yield from _cause_lines(cause, room, width)
     for number, near in enumerate(answer.near):
         yield f"{_INDENT}{'nearest' if number == 0 else '':{room}}  {near.id}"
-        differ = "; ".join(f"{name} {there}, not {asked}" for name, asked, there in near.differ)
-        for line in _wrapped(differ, room + 2, width):
+        for line in _wrapped(_differ(answer.id, near), room + 2, width):
             yield f"{_INDENT}{'':{room}}    {line}"
+
+
+def _differ(asked: str, near: Near) -> str:
+    """The fields in which a near point differs. Topologies of two kinds have no size in common, and are told whole."""
+    one, other = parts_of(asked), parts_of(near.id)
+    told = near.differ
+    if one is not None and other is not None:
+        sizes, others = topology_fields(one.topology).keys(), topology_fields(other.topology).keys()
+        if sizes != others:
+            own = ("topology", one.topology, other.topology)
+            told = (*(field for field in told if field[0] not in {"topology", *sizes, *others}), own)
+    return "; ".join(f"{name} {there}, not {wanted}" for name, wanted, there in told)
 
 
 def absences_text(answers: Sequence[Absence], where: str, width: int) -> Iterator[str]:

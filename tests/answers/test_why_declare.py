@@ -106,6 +106,12 @@ UNTOLD: Final = {
     "no entry names a recipe that could have a variant": (BLOCK, "alpha--1k1k--tp8--c4--override_x"),
     "a key that a config cannot have": (BLOCK, "alphä--8k1k--tp8--c4"),
     "a scenario that there is none of": (BLOCK, "alpha--chat--tp8--c4"),
+    "no concurrency is zero": (BLOCK, "alpha--8k1k--tp8--c0"),
+    "no concurrency is so large": (BLOCK, "alpha--8k1k--tp8--c99999999999"),
+    "no concurrency of a set is zero": (BLOCK, "beta--8k1k--1p-tp8-1d-tp8ep8--c0-16"),
+    "no worker has zero GPUs": (BLOCK, "alpha--8k1k--tp0--c4"),
+    "no worker has so many GPUs": (BLOCK, "alpha--1k1k--tp99999999999--c4"),
+    "there is a prefill worker": (BLOCK, "beta--8k1k--0p-tp8-1d-tp8--c4"),
     "a topology that there is none of": (BLOCK, "alpha--1k1k--dp8--c4"),
 }
 
@@ -127,3 +133,11 @@ def test_a_new_config_says_what_the_id_did_not(tmp_path: Path, monkeypatch: pyte
     out = cli("why-not", "alpha-next--8k1k--tp8--c4").out
     assert "image, model, runner and the rest are those of alpha" in " ".join(out.split())
     assert "\nalpha-next:\n  image: " in out
+
+
+def test_a_topology_of_another_kind_differs_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository(tmp_path / "r", BLOCK, CLUSTERS))
+    out = " ".join(cli("why-not", "beta--agentic--tp8--c8").out.split())
+    near = "beta--agentic--1p-tp8-1d-tp8ep8-kvdram-lmcache--c8"
+    assert f"nearest {near} topology 1p-tp8-1d-tp8ep8-kvdram-lmcache, not tp8" in out
+    assert "none" not in out
