@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matrix.findings import Finding, Severity, Span
 from runners.follow import FollowPatience
-from runners.job import JobId
+from runners.job import JobId, JobRecord
 from runners.prepare import Wishes
 from runners.receipt import Receipt
 
@@ -58,6 +58,8 @@ class Flight:
     output: Path
     since: datetime
     row: Mapping[str, Any]
+    ended: JobRecord | None = None
+    """Slurm's last record, of a job whose results alone are still to be kept."""
 
     @property
     def log(self) -> Path:

@@ -25,7 +25,7 @@ from runners.process import InterruptedCallError
 from runners.receipt import Receipt, Step, now
 from runners.slurm import SlurmError
 from runners.submission import Submission, SubmissionError
-from runners.verdict import Outcome
+from runners.verdict import Outcome, judge
 from runners.workspace import JobFolder, write_atomic
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def launch(target: Target, profile: Profile, run: Launch) -> int:
 
 def fly(flight: Flight, run: Launch) -> int:
     """Follow a job to its last receipt; the exit status."""
+    if flight.ended is not None:
+        return int(not finish(flight, judge(flight.ended, ends_steps=True), flight.ended, run))
     followed = follow(
         flight.job,
         slurm=run.slurm,
@@ -179,11 +181,12 @@ def left_behind(folder: Path, target: Target, run: Launch) -> Flight | int | Non
         output = left.outputs / str(job)
         receipt.job |= {"id": _written(job), "output": str(output)}
     flight = Flight(receipt=receipt, folder=folder, job=job, output=output, since=left.since, row=left.row)
+    flight.ended = left.ended
     if receipt.point["digest"] == target.row["digest"]:
         run.tell(f"job {job} was submitted by an earlier launch; it is followed, and nothing is submitted")
         return flight
     try:
-        row = run.slurm.queue([job]).get(job)
+        row = run.slurm.queue([job]).get(job) if left.ended is None else None
     except InterruptedCallError:
         # That job goes on, as it did before: nobody asked for an end of it.
         return 128 + (run.clock.received or 0)

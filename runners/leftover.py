@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matrix.errors import RefusedError
-from runners.job import JobId
+from runners.job import ExitCode, JobId, JobRecord, state_of
 from runners.receipt import NAME, Receipt, read_receipt, refusal
+from runners.verdict import Outcome
 from runners.workspace import JobFolder
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Leftover:
     since: datetime
     """Local time of the submission, without a zone."""
     row: Mapping[str, Any]
+    ended: JobRecord | None
+    """Slurm's last record, of a job that has passed and whose results could not be kept yet. Slurm may forget it."""
 
 
 def find_leftover(folder: Path) -> Leftover | None:
@@ -74,6 +77,24 @@ def _read(receipt: Receipt) -> Leftover:
         output=Path(_text(said["output"])) if job is not None else None,
         since=_local(submitting) if submitting is not None else datetime.now(),  # noqa: DTZ005 - as Slurm tells it
         row=row,
+        ended=_ended(receipt, job) if job is not None else None,
+    )
+
+
+def _ended(receipt: Receipt, job: JobId) -> JobRecord | None:
+    if receipt.outcome.get("verdict") != Outcome.PASSED.value:
+        return None
+    said = {name: str(receipt.job.get(name) or "") for name in ("state", "exit", "derived-exit", "record-source")}
+    return JobRecord(
+        job=job,
+        state=state_of(said["state"]),
+        word=said["state"],
+        source=said["record-source"],
+        exit=ExitCode.parse(said["exit"]),
+        derived=ExitCode.parse(said["derived-exit"]),
+        nodes=str(receipt.job.get("nodes") or ""),
+        start=str(receipt.job.get("slurm-start") or ""),
+        end=str(receipt.job.get("slurm-end") or ""),
     )
 
 

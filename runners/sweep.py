@@ -203,7 +203,10 @@ class _Sweeping:
             self._settle(entry, Stage.NOT_STARTED, "a signal came")
             return
         entry.flight, entry.stage, entry.job = flight, Stage.SUBMITTED, str(flight.job)
-        self.watch.add(flight.job)
+        if flight.ended is not None:
+            self.watch.ended(flight.job, flight.ended)
+        else:
+            self.watch.add(flight.job)
 
     def _look(self, flying: list[Entry]) -> None:
         clock = self.run.clock

@@ -116,6 +116,11 @@ class Watch:
         self._since[job] = since
         self.hurry()
 
+    def ended(self, job: JobId, record: JobRecord) -> None:
+        """Take a job for one that has ended, with this record, and look it up no more."""
+        self._statuses[job] = End(verdict=judge(record, ends_steps=self._ends_steps), record=record)
+        self.hurry()
+
     def hurry(self) -> None:
         """Look again at once, and often from there: something has been done to a job."""
         self._delay = 0.0

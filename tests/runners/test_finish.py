@@ -6,8 +6,10 @@ import errno
 import io
 import json
 import os
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -16,15 +18,17 @@ from runners.display import PlainDisplay
 from runners.finish import finish
 from runners.flight import Flight, Launch
 from runners.job import ExitCode, JobId, JobRecord, JobState
+from runners.launch import fly, left_behind
 from runners.receipt import Receipt, Step, read_receipt
 from runners.slurm import Slurm
 from runners.verdict import Outcome, Verdict
-from tests.runners.scripted import FakeClock
+from tests.runners.scripted import NO_ACCOUNTING, NO_SUCH_JOB, FakeClock, Programs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from runners.results import Kept
+    from runners.target import Target
 
 PASSED = Verdict(outcome=Outcome.PASSED, why="job 7 COMPLETED 0:0: it succeeded")
 CANCELLED = Verdict(outcome=Outcome.CANCELLED, why="job 7 CANCELLED 0:15: it was cancelled")
@@ -141,6 +145,32 @@ def test_what_only_this_host_lacks_is_collected_by_the_next_launch(
     assert host.end()
     assert host.receipt.succeeded
     assert not host.source.exists()
+
+
+@pytest.mark.parametrize("digest", ["d", "another"])
+def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: str
+) -> None:
+    """A controller forgets within minutes, and not every site has accounting."""
+    host = Host(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(finishing, "pack_logs", fail)
+        assert not host.end()
+    programs = Programs(squeue=[NO_SUCH_JOB], scontrol=[NO_SUCH_JOB], sacct=[NO_ACCOUNTING])
+    run = replace(host.run, slurm=Slurm(call=programs))
+    flight = left_behind(host.place, cast("Target", SimpleNamespace(row={"digest": digest})), run)
+    if digest == "d":
+        assert isinstance(flight, Flight)
+        assert fly(flight, run) == 0
+    else:
+        assert flight is None, "it is written down first"
+    assert host.receipt.succeeded
+    assert host.receipt.job["derived-exit"] == "0:9"
+    assert programs.calls == []
 
 
 def test_what_no_disk_changes_is_a_failure_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

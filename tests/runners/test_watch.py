@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.job import JobId, JobState
+from runners.job import ExitCode, JobId, JobRecord, JobState
 from runners.slurm import Slurm
 from runners.verdict import Outcome
 from runners.watch import End, Live, Patience, Watch
@@ -294,3 +294,18 @@ def test_recorded_outage(shared: Path) -> None:
     assert watched.end().verdict.passed
     assert sum("does not answer" in line for line in watched.told) == 1
     assert watched.programs.of("scancel") == []
+
+
+def test_a_job_whose_end_is_known_is_looked_up_no_more() -> None:
+    clock, programs = FakeClock(), Programs(squeue=[NO_SUCH_JOB])
+    record = JobRecord(
+        job=JOB, state=JobState.COMPLETED, word="COMPLETED", source="test", exit=ExitCode(0, 0), derived=ExitCode(0, 9)
+    )
+    for ends_steps in (True, False):
+        watch = Watch(Slurm(call=programs), clock=clock, tell=lambda _: None, ends_steps=ends_steps)
+        watch.ended(JOB, record)
+        watch.tick()
+        status = watch.status(JOB)
+        assert isinstance(status, End)
+        assert status.verdict.passed is ends_steps
+    assert programs.calls == []
