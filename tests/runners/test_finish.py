@@ -21,12 +21,14 @@ from runners.job import ExitCode, JobId, JobRecord, JobState
 from runners.launch import fly, left_behind
 from runners.receipt import Receipt, Step, read_receipt
 from runners.slurm import Slurm
+from runners.sweep import Stage, sweep
 from runners.verdict import Outcome, Verdict
 from tests.runners.scripted import NO_ACCOUNTING, NO_SUCH_JOB, FakeClock, Programs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from runners.profile import Profile
     from runners.results import Kept
     from runners.target import Target
 
@@ -170,6 +172,29 @@ def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
         assert flight is None, "it is written down first"
     assert host.receipt.succeeded
     assert host.receipt.job["derived-exit"] == "0:9"
+    assert programs.calls == []
+
+
+def test_a_sweep_collects_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(finishing, "pack_logs", fail)
+        assert not host.end()
+    programs = Programs(squeue=[NO_SUCH_JOB])
+    run = replace(host.run, slurm=Slurm(call=programs))
+    target = cast("Target", SimpleNamespace(row={**ROW, "digest": "d"}))
+
+    def nobody(_: Target) -> Profile:
+        return cast("Profile", None)
+
+    done = sweep([target], nobody, run, most=1, show=lambda _: None)
+    assert [entry.stage for entry in done.entries] == [Stage.PASSED]
+    assert done.exit_status == 0
+    assert host.receipt.succeeded
     assert programs.calls == []
 
 
