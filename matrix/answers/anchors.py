@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.answers.edit import Action
 from matrix.config.events import parser
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from matrix.config.source import Document, Mark
 
 __all__ = ["noted"]
+
+
+_NAMED: Final = re.compile(rb"[\s\[{,]&([^\s\[\]{},]+)")
+_USED: Final = re.compile(rb"[\s\[{,]\*([^\s\[\]{},]+)")
+"""What looks like an anchor and an alias: a file where no name is both is not read through."""
 
 
 class _Anchor(NamedTuple):
@@ -31,7 +37,8 @@ class _Anchor(NamedTuple):
 
 def noted(document: Document, edit: Edit) -> Edit:
     """The edit, its note telling which other lines use the anchored value that it changes or takes away."""
-    if edit.place is None or b"&" not in document.data or b"*" not in document.data:
+    named, used = (frozenset(sign.findall(document.data)) for sign in (_NAMED, _USED))
+    if edit.place is None or not named & used:
         return edit
     text = document.data.decode("utf-8-sig")
     lines = text.splitlines(keepends=True)

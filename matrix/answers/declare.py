@@ -12,7 +12,7 @@ from matrix.answers.anchors import noted
 from matrix.answers.edit import Action, Edit
 from matrix.answers.reshape import entry_like, flow
 from matrix.config.model import ScenarioKind, SingleNode
-from matrix.config.passage import passage_at
+from matrix.config.passage import opening, passage_at
 from matrix.points.parts import lengths_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _block_like(nearest: Deployment, parts: Parts) -> dict[str, Any] | None:
 def _one_more(document: Document, holder: Seq, value: Any) -> Edit:
     """A list with one more member."""
     last = passage_at(document, holder.marks[-1])
-    if passage_at(document, holder.mark).bare.text.startswith("["):
+    if opening(last.whole, holder.mark) == "[":
         return noted(document, Edit(Action.WRITE, last.end_span, "", f", {flow(value)}"))
     dash = " " * last.before.rfind("-")
     text = "".join(f"{dash}{line}\n" for line in _lines([value], _LEVELS["block"] + 1))
@@ -101,7 +101,7 @@ def _member(document: Document, holder: Map, key: str, value: Any, levels: int) 
     """A mapping with one more member."""
     place = list(holder.marks.values())[-1]
     last = passage_at(document, place[1])
-    if passage_at(document, holder.mark).bare.text.startswith("{"):
+    if opening(last.whole, holder.mark) == "{":
         return noted(document, Edit(Action.WRITE, last.end_span, "", f", {flow(key)}: {flow(value)}"))
     indent = " " * place[0].column
     text = "".join(f"{indent}{line}\n" for line in _lines({key: value}, levels + 1))

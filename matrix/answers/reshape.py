@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from matrix.answers.anchors import noted
 from matrix.answers.edit import Action, Edit
 from matrix.config.model import MAX_CONCURRENCY, Aggregated, SingleNode
-from matrix.config.passage import Passage, passage_at
+from matrix.config.passage import Passage, opening, passage_at
 from matrix.config.source import WrittenFloat, plain
 from matrix.points.parts import topology_fields
 from matrix.points.row import CONFIG_FILE
@@ -90,7 +90,7 @@ def add_entry(nearest: Deployment, parts: Parts) -> Edit | None:
         return None
     document, (holder, index) = nearest.config.document, _home(nearest)
     passage = passage_at(document, holder.marks[index])
-    if passage_at(document, holder.mark).bare.text.startswith("["):
+    if opening(passage.whole, holder.mark) == "[":
         return noted(document, Edit(Action.WRITE, passage.end_span, "", f", {flow(node)}"))
     dash = passage.before.rfind("-")
     lines = [flow(node)] if passage.bare.text.startswith("{") else [f"{key}: {flow(node[key])}" for key in node]
@@ -233,7 +233,7 @@ def _without(document: Document, holder: Seq | Map, key: Any) -> Edit:
     number = list(holder).index(key) if isinstance(holder, dict) else key
     value = passage_at(document, holder.marks[key][1] if isinstance(holder, dict) else holder.marks[key])
     whole = Passage(document.name, value.whole, starts[number].index, value.end)
-    if passage_at(document, holder.mark).bare.text[0] not in "[{":
+    if opening(value.whole, holder.mark) not in "[{":
         return Edit(Action.REMOVE, whole.span._replace(column=1), whole.lines)
     if number + 1 < len(starts):
         whole = whole._replace(end=starts[number + 1].index)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matrix.config.source import Document, Mark
     from matrix.findings import Span
 
-__all__ = ["Passage", "passage_at"]
+__all__ = ["Passage", "opening", "passage_at"]
 
 _ANCHOR: Final = re.compile(r"&[^\s\[\]{},]+\s+")
 
@@ -86,6 +86,12 @@ class Passage(NamedTuple):
 
         line = self.whole.count("\n", 0, index) + 1
         return Span(self.name, line, index - (self.whole.rfind("\n", 0, index) + 1) + 1)
+
+
+def opening(whole: str, mark: Mark) -> str:
+    """The character that the value at a mark begins with, behind its anchor if any: a bracket where it is flow."""
+    anchor = _ANCHOR.match(whole, mark.index)
+    return whole[anchor.end() if anchor else mark.index]
 
 
 def passage_at(document: Document, mark: Mark) -> Passage:
