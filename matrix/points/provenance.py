@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrix.config.model import Aggregated, ScenarioKind, SingleNode
+from matrix.findings import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from matrix.config.fleet import Fleet
     from matrix.config.source import Document, Map, Seq
-    from matrix.findings import Span
     from matrix.points.point import Point
     from matrix.points.row import Frame
 
@@ -120,10 +120,15 @@ def fleet_span(fleet: Fleet, label: str) -> tuple[Span, ...]:
 
 def _lines(document: Document, node: Map, keys: Iterable[str], before: str = "") -> dict[str, Source]:
     """The places of the values of some keys of one mapping, by their names with something before them."""
-    marks, own = node.marks, (node.mark, node.mark)
-    return {
-        f"{before}{key}": Source((document.span(marks.get(key, own)[1]),)) if key in node else _DEFAULT for key in keys
-    }
+    marks, own, file = node.marks, (node.mark, node.mark), document.name
+    found = {}
+    for key in keys:
+        if key in node:
+            mark = marks.get(key, own)[1]
+            found[f"{before}{key}"] = Source((Span(file, mark.line + 1, mark.column + 1),))
+        else:
+            found[f"{before}{key}"] = _DEFAULT
+    return found
 
 
 def concurrency_source(point: Point) -> Source:

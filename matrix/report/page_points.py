@@ -212,13 +212,14 @@ class _Places:
             return self.places(note)
         told = []
         for span in spans:
-            line = span.line
-            if span.file != file or line < top:
-                told.append((0, self._file(span), line, span.column))
+            name, line, column = span
+            number = self._file(span)
+            if name != file or line < top:
+                told.append((0, number, line, column))
             elif entry is None or line < entry:
-                told.append((1, self._file(span), line - top, span.column))
+                told.append((1, number, line - top, column))
             else:
-                told.append((2, self._file(span), line - entry, span.column))
+                told.append((2, number, line - entry, column))
         return self.places([*told, note] if note else told, (tuple(told), note))
 
     def _file(self, span: Span) -> int:
