@@ -60,13 +60,15 @@ def report(
     The page is one file and asks nothing of any network. With --results (the folder results where it is there) it shows
     what is covered and how long jobs ran, with --plan what an event decided. A point has an address: report.html#ID.
     """
+    from matrix.config.source import places_noted
     from matrix.plan.snapshot import Named
     from matrix.report.html import page_html
     from matrix.report.page import page_record
 
     now, extras = _extras(plan_file, assume)
     files = Named(*(options.pop(name) for name in ("masters", "runners", "recipes", "golden")))
-    with _asked(range_, files, request_of(options)) as (side, diff):
+    # The page tells the place of every value of every point.
+    with places_noted(), _asked(range_, files, request_of(options)) as (side, diff):
         if not side.ids and not allow_empty:
             click.echo("matrix: no point is selected, so there is no page to write", err=True)
             return 3

@@ -35,6 +35,7 @@ __all__ = [
     "load",
     "loads",
     "parsed_once",
+    "places_noted",
     "plain",
     "read_bytes",
 ]
@@ -138,7 +139,7 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False, noted: bool = T
     key = (data, integer_keys)
     if _SHARED is not None and key in _SHARED:
         return Document(name, data, _SHARED[key])
-    root, findings = read(data, name, integer_keys=integer_keys, noted=noted)
+    root, findings = read(data, name, integer_keys=integer_keys, noted=noted or _NOTED)
     document = Document(name, data, root)
     if _SHARED is not None and not findings:
         _SHARED[key] = root
@@ -148,6 +149,7 @@ def loads(data: bytes, name: str, *, integer_keys: bool = False, noted: bool = T
 
 
 _SHARED: dict[tuple[bytes, bool], Any] | None = None
+_NOTED = False
 
 
 @contextmanager
@@ -162,6 +164,17 @@ def parsed_once() -> Iterator[None]:
         yield
     finally:
         _SHARED = before
+
+
+@contextmanager
+def places_noted() -> Iterator[None]:
+    """As long as the context lasts, files are read with the places of all members: for who asks for nearly all."""
+    global _NOTED  # noqa: PLW0603 - as above
+    before, _NOTED = _NOTED, True
+    try:
+        yield
+    finally:
+        _NOTED = before
 
 
 def _refuse(path: str | Path, rule: str, message: str, fix: str) -> Exception:
