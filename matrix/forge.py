@@ -33,6 +33,7 @@ __all__ = [
 class ForgeRule(StrEnum):
     """What stands before the message of a `ForgeError`."""
 
+    ADDRESS = "github-address"
     ANSWER = "github-answer"
     DOWN = "github-down"
     LIMIT = "github-limit"

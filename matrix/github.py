@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
+from matrix.address import API, address_of, origin, token_of
 from matrix.forge import (
     Artifact,
     ChangedFiles,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["API", "MAX_DOWNLOAD", "MAX_SAVED", "GitHub"]
 
-API: Final = "https://api.github.com"
 MAX_DOWNLOAD: Final = 64 * 1024 * 1024
 """Bytes of an artifact that are read into memory; a plan of 65,536 points takes a tenth of it."""
 MAX_SAVED: Final = 4 * 1024**3
@@ -70,14 +70,16 @@ class GitHub:
             message = f"{repository!r} is no repository."
             raise ForgeError(ForgeRule.REPOSITORY, message, "write owner/name")
         self.repository = repository
+        self._api = address_of(api)
+        token = token_of(token)
         self._patience = patience
         self._clock: Clock = clock or SystemClock()
         self._until: float | None = None
         self._timeout = timeout
-        self._secure = urlsplit(api).scheme == "https"
+        self._secure = self._api.startswith("https:")
         self._github = Github(
             auth=Auth.Token(token) if token else None,
-            base_url=api.rstrip("/"),
+            base_url=self._api,
             timeout=timeout,
             retry=None,
             seconds_between_requests=None,
@@ -167,7 +169,8 @@ class GitHub:
         """The runs of a workflow file for pull requests from a branch, the newest first."""
         path = f"actions/workflows/{quote(workflow, safe='')}/runs"
         listed = self._all(path, needs="actions: read", key="workflow_runs", branch=branch, event="pull_request")
-        found = {run.id: run for run in map(_run, listed)}
+        # A repository with a new name redirects to a list that nobody filtered.
+        found = {run.id: run for run in map(_run, listed) if run.event == "pull_request"}
         return tuple(found[number] for number in sorted(found, reverse=True))
 
     def run(self, run_id: int) -> Run | None:
@@ -210,7 +213,7 @@ class GitHub:
         path = f"/repos/{self.repository}/actions/artifacts/{artifact.id}/zip"
         answer = self._ask("GET", path, needs="actions: read", good=(302,))
         target = answer.headers.get("location", "")
-        if urlsplit(target).scheme not in (("https",) if self._secure else ("https", "http")):
+        if origin(target).partition(":")[0] not in (("https",) if self._secure else ("https", "http")):
             message = f"{what} is said to be at {target!r}, which is no web address."
             raise ForgeError(ForgeRule.ANSWER, message, "try again")
         where = f"GET the file of {what}"
@@ -265,11 +268,23 @@ class GitHub:
             if not isinstance(members, list):
                 raise odd_answer(where, key or _LIST, found)
             yield from (Record(where, member) for member in members)
-            following = _NEXT.search(answer.headers.get("link", ""))
-            url, parameters = following[1] if following else "", None
+            url, parameters = self._following(where, answer, url), None
             if url in seen or len(seen) > _MAX_PAGES:
                 message = f"{where}: the pages of the answer have no end."
                 raise ForgeError(ForgeRule.ANSWER, message, "try again")
+
+    def _following(self, where: str, answer: Answer, url: str) -> str:
+        """The address of the next page, empty where there is none. The token goes to no other host."""
+        following = _NEXT.search(answer.headers.get("link", ""))
+        if following is None:
+            return ""
+        try:
+            found: str = urljoin(url if url.startswith("http") else self._api + url, following[1])
+        except ValueError:
+            found = ""
+        if origin(found) != origin(self._api):
+            raise odd_answer(where, "next page", following[1])
+        return found
 
     def _ask(
         self,
@@ -288,9 +303,13 @@ class GitHub:
         def attempt() -> Answer:
             try:
                 status, headers, text = requester.requestJson(verb, url, parameters, {}, content)
-            except (RequestException, RuntimeError) as error:
-                # RuntimeError: PyGithub will not follow a redirection to another host.
+            except RequestException as error:
                 return Answer(0, {}, cause(error))
+            except RecursionError:
+                return Answer(301, {}, "the redirections have no end")
+            except (RuntimeError, ValueError, AssertionError) as error:
+                # PyGithub follows no redirection to another host, and takes each for an address.
+                return Answer(301, {}, cause(error))
             return Answer(status, headers, text)
 
         return self._patiently(f"{verb} {urlsplit(url).path}", needs, good, attempt)

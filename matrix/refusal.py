@@ -63,7 +63,7 @@ def parsed(where: str, answer: Answer) -> Any:
 
     try:
         return loads(answer.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise odd_answer(where, "JSON", answer.text) from None
 
 
@@ -109,7 +109,7 @@ def refusal(where: str, needs: str, answer: Answer, failures: int) -> ForgeError
         rule = ForgeRule.MISSING
         fix = f"check the number, and that the token may see the repository (`permissions: {needs}`)"
     elif status in (301, 302, 307, 308):
-        rule, fix = ForgeRule.MOVED, "the repository was renamed: use its new name"
+        rule, fix = ForgeRule.MOVED, "use the new name of the repository, and check GITHUB_API_URL"
     else:
         rule, fix = ForgeRule.ANSWER, "this request is not accepted; the answer says why"
     return ForgeError(rule, f"{where}: {told}.", fix, status=status)

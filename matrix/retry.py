@@ -21,6 +21,8 @@ _SECONDARY_WAIT: Final = 60.0
 _SERVER_WAIT: Final = 1.0
 _SPARE: Final = 1.0
 """Seconds after the reset: its time is rounded down."""
+_RIGHTS: Final = ("not accessible by", "must have", "is locked", "saml enforcement", "forbidden by")
+"""GitHub's words for a missing right, which hold also where the request was the last one that the limit let through."""
 _TOLD: Final = ("secondary rate limit", "abuse detection", "api rate limit exceeded", "temporarily blocked from")
 
 
@@ -74,9 +76,9 @@ def is_limited(answer: Answer) -> bool:
     told = answer.text.casefold()
     return (
         answer.status == 429
-        or answer.headers.get("x-ratelimit-remaining") == "0"
         or "retry-after" in answer.headers
         or any(words in told for words in _TOLD)
+        or (answer.headers.get("x-ratelimit-remaining") == "0" and not any(words in told for words in _RIGHTS))
     )
 
 

@@ -36,7 +36,8 @@ def fetch(url: str, timeout: float, into: BinaryIO, most: int) -> Answer:
     except HTTPError as error:
         with error:
             return Answer(error.code, {}, error.reason)
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
+        # ValueError: the address has letters that no address has.
         return Answer(0, {}, cause(error))
     if wanted is not None and count < min(wanted, most + 1):
         return Answer(0, {}, f"the connection ended after {count:,} of {wanted:,} bytes")

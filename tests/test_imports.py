@@ -33,6 +33,7 @@ ROOM_OF: Final = {
     "lean": "findings|errors",
     "record": "findings|errors",
     "forge": "github",
+    "address": "github",
     "refusal": "github",
     "retry": "github",
     "store": "github",

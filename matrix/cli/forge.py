@@ -19,7 +19,7 @@ def forge_of(repository: str, environment: Mapping[str, str]) -> GitHub:
     """A repository by ``GITHUB_TOKEN`` and ``GITHUB_API_URL``."""
     from matrix.github import API, GitHub
 
-    return GitHub(repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL", API))
+    return GitHub(repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL") or API)
 
 
 def sticky_of(name: str, environment: Mapping[str, str], author: str | None = None) -> Sticky:

@@ -80,6 +80,8 @@ class Site:
     tokens: set[str | None] = field(default_factory=set)
     store_tokens: set[str | None] = field(default_factory=set)
     next_id: int = 9000
+    port: int = 0
+    prefix: str = ""
 
     def plant(self, pattern: str, *replies: Reply | Callable[[Site], Reply | None]) -> None:
         """The next requests that a pattern finds in ``VERB /path?query`` get these answers, one each."""
@@ -136,7 +138,8 @@ class Server:
         handler = type("Bound", (Handler,), {"site": site})
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        site.port = self.http.server_address[1]
+        self.url = f"http://127.0.0.1:{site.port}"
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -214,7 +217,7 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("/store/"):
             _, _, run, name = path.split("/", 3)
             return Reply(200, dict(site.artifacts[int(run)])[unquote(name)])
-        prefix = f"/repos/{REPOSITORY}/"
+        prefix = f"{site.prefix}/repos/{REPOSITORY}/"
         if not path.startswith(prefix):
             return error(404, NOT_FOUND)
         return self.answer(path.removeprefix(prefix), content)

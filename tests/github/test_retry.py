@@ -59,6 +59,12 @@ def test_a_missing_right_never(verb: str, text: str) -> None:
     assert wait_for(verb, Answer(403, {"x-ratelimit-remaining": "4999"}, text), 1) is None
 
 
+@pytest.mark.parametrize("text", [INTEGRATION, "Must have admin rights to Repository.", "the issue is locked"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_missing_right_never_although_no_request_is_left(verb: str, text: str) -> None:
+    assert wait_for(verb, Answer(403, until(100), text), 1) is None
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 410, 422, 301, 307])
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_answer_is_an_answer(verb: str, status: int) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from matrix.forge import Artifact, ForgeError, ForgeRule, Permission
 from matrix.github import GitHub
-from matrix.retry import Patience
 from tests.github.server import (
     INTEGRATION,
     NOW,
@@ -19,7 +18,6 @@ from tests.github.server import (
     REPOSITORY,
     SECONDARY,
     Reply,
-    Server,
     Site,
     error,
     zipped,
@@ -49,12 +47,20 @@ def post(github: GitHub) -> str:
     return github.post(77, "text").body
 
 
-def planted(*replies: Reply, at: str = "") -> Callable[[Site], None]:
+def planted(*replies: Reply | Callable[[Site], Reply], at: str = "") -> Callable[[Site], None]:
     def plant(site: Site) -> None:
         site.labels += ["one", "two"]
         site.plant(at, *replies)
 
     return plant
+
+
+def page(following: str) -> Reply:
+    return Reply(200, [], {"Link": f'<{following}>; rel="next"'})
+
+
+def moved(to: str) -> Callable[[Site], Reply]:
+    return lambda site: Reply(301, {"message": "Moved"}, {"Location": to.format(port=site.port)})
 
 
 def files(count: int, told: int | None = None) -> Callable[[Site], None]:
@@ -222,6 +228,16 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "pages that lead back to the first": Situation(
         labels, ForgeRule.ANSWER, 2, planted(*[Reply(200, [], LINK)] * 3)
     ),
+    "a next page at another host": Situation(labels, ForgeRule.ANSWER, 1, planted(page("https://evil.example/x"))),
+    "a next page behind a name that begins like the host's": Situation(
+        labels, ForgeRule.ANSWER, 1, planted(page("//127.0.0.1.evil.example/x"))
+    ),
+    "a next page at another port": Situation(labels, ForgeRule.ANSWER, 1, planted(page("http://127.0.0.1:9/x"))),
+    "a next page that is no address": Situation(labels, ForgeRule.ANSWER, 1, planted(page("http://[x"))),
+    "a link that is none": Situation(labels, 0, 1, planted(Reply(200, [], {"Link": "next"}))),
+    "a next page told without quotes": Situation(
+        labels, 3, 2, planted(Reply(200, [{"name": "first"}], {"Link": "<?page=1>; rel=next"}))
+    ),
     # -- who set a label
     "the last to set it counts": Situation(
         sweep_label, ("full-sweep-enabled", "bob"), 1,
@@ -277,6 +293,9 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "primary, later than patience lasts": Situation(
         labels, ForgeRule.LIMIT, 1, planted(Reply(403, {"message": PRIMARY}, LONG))
     ),
+    "primary, whose reset has passed": Situation(
+        labels, 2, 2, planted(Reply(403, {"message": PRIMARY}, {**AHEAD, "x-ratelimit-reset": str(NOW - 9)})), [1]
+    ),
     "limits until patience ends": Situation(
         labels, ForgeRule.LIMIT, 4, planted(*[error(429, SECONDARY)] * 9), [60, 120, 240]
     ),
@@ -303,6 +322,9 @@ SITUATIONS: Final[dict[str, Situation]] = {
     # -- refusals, which are not made again
     "a token without rights": Situation(post, ForgeRule.PERMISSION, 1, planted(error(403, INTEGRATION))),
     "no right to read": Situation(labels, ForgeRule.PERMISSION, 1, planted(error(403, INTEGRATION))),
+    "no right, told by the last request that the limit lets through": Situation(
+        post, ForgeRule.PERMISSION, 1, planted(Reply(403, {"message": INTEGRATION}, AHEAD))
+    ),
     "an invalid token": Situation(labels, ForgeRule.TOKEN, 1, planted(error(401, "Bad credentials"))),
     "no such pull request": Situation(lambda github: github.pull(78), ForgeRule.MISSING, 1),
     "a locked conversation": Situation(
@@ -314,11 +336,23 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "a renamed repository": Situation(
         post, ForgeRule.MOVED, 1, planted(Reply(307, {"message": "Moved"}, {"Location": "/repositories/5/issues"}))
     ),
+    "a renamed repository, read": Situation(
+        labels, 2, 2, planted(moved("http://127.0.0.1:{port}/repos/org/bench/issues/77/labels"))
+    ),
+    "an API that leads to another host": Situation(labels, ForgeRule.MOVED, 1, planted(moved("http://localhost:9/x"))),
+    "an API that leads to another protocol": Situation(labels, ForgeRule.MOVED, 1, planted(moved("https://127.0.0.1/x"))),
+    "an API that leads to no address": Situation(labels, ForgeRule.MOVED, 1, planted(moved("http://[x"))),
+    "an API that leads nowhere": Situation(labels, ForgeRule.MOVED, 1, planted(Reply(301, {"message": "Moved"}))),
     "no such run": Situation(lambda github: github.run(4), None, 1),
     "a comment deleted by hand is not edited": Situation(no_comment, None, 1),
     "a comment is deleted twice": Situation(deleted_twice, None, 3),
     # -- answers that are none
     "not JSON": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(200, b"<html>proxy</html>"))),
+    "nested without end": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(200, b"[" * 99_999))),
+    "a number without end": Situation(
+        lambda github: github.run(4), ForgeRule.ANSWER, 1, planted(Reply(200, b'{"id": ' + b"9" * 9999 + b"}"))
+    ),
+    "nothing at all": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(204))),
     "half of the JSON": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(200, b'[{"name": "x"'))),
     "an object for a list": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(200, {"labels": []}))),
     "a member without its name": Situation(labels, ForgeRule.ANSWER, 1, planted(Reply(200, [{"id": 1}]))),
@@ -343,6 +377,13 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "a store that is a file": Situation(
         plan_file, ForgeRule.ANSWER, 2, stored(Reply(302, None, {"Location": "file:///etc/passwd"}), at="zip$")
     ),
+    "a store that is no address": Situation(
+        plan_file, ForgeRule.MOVED, 2, stored(Reply(302, None, {"Location": "http://[x"}), at="zip$")
+    ),
+    "a store with a name that no host has": Situation(
+        plan_file, ForgeRule.DOWN, 2,
+        stored(Reply(302, None, {"Location": f"http://{'a' * 64}/x"}), at="zip$"), [1, 2, 4, 8, 16],
+    ),
     "an artifact of a gigabyte": Situation(huge, ForgeRule.ANSWER, 0),
 }  # fmt: skip
 
@@ -366,67 +407,3 @@ def test_situation(name: str, site: Site, github: GitHub, clock: FakeClock) -> N
 
 def test_there_are_enough_situations() -> None:
     assert len(SITUATIONS) >= 40
-
-
-def test_a_server_that_hangs(server: Server, site: Site, clock: FakeClock) -> None:
-    site.plant("", Reply(hang=1.5), Reply(hang=1.5))
-    with (
-        GitHub(REPOSITORY, api=server.url, clock=clock, timeout=1, patience=Patience(attempts=2)) as github,
-        pytest.raises(ForgeError, match="timed out") as caught,
-    ):
-        github.labels(77)
-    assert caught.value.rule is ForgeRule.DOWN
-    assert len(site.requests) == 2
-
-
-def test_patience_is_for_all_requests_together(server: Server, site: Site, clock: FakeClock) -> None:
-    with GitHub(REPOSITORY, api=server.url, clock=clock, patience=Patience(total=100, attempts=2)) as github:
-        for _ in range(2):
-            site.plant("", error(403, SECONDARY, retry_after="40"))
-            assert github.labels(77) == ()
-        site.plant("", error(403, SECONDARY, retry_after="40"))
-        with pytest.raises(ForgeError, match="It may come again in 40 s, and 20 s are left to wait"):
-            github.labels(77)
-    assert len(site.requests) == 5
-
-
-def test_patience_ends_between_pages_too(server: Server, site: Site, clock: FakeClock) -> None:
-    with_labels(300)(site)
-
-    def slow(_: Site) -> None:
-        clock.time += 30
-
-    site.plant("", slow, slow, slow)
-    with (
-        GitHub(REPOSITORY, api=server.url, clock=clock, patience=Patience(total=50)) as github,
-        pytest.raises(ForgeError, match="50 s have passed"),
-    ):
-        github.labels(77)
-    assert len(site.requests) == 2
-
-
-def test_nobody_listens(clock: FakeClock) -> None:
-    with (
-        GitHub(REPOSITORY, api="http://127.0.0.1:9", clock=clock) as github,
-        pytest.raises(ForgeError, match="no answer 6 times: ConnectionRefusedError"),
-    ):
-        github.labels(77)
-
-
-def test_the_token_goes_to_the_api_alone(site: Site, github: GitHub) -> None:
-    artifacts(site)
-    assert plan_file(github)
-    assert site.tokens == {"token t0ken"}
-    assert site.store_tokens == {None}
-
-
-def test_a_message_shows_no_control_characters(site: Site, github: GitHub) -> None:
-    site.plant("", error(422, "a\x1b[31mb\u202ec"))
-    with pytest.raises(ForgeError, match=r"422: a\?\[31mb\?c"):
-        github.labels(77)
-
-
-@pytest.mark.parametrize("name", ["", "bench", "org/bench/..", "org/be nch", "../x y"])
-def test_no_repository(name: str) -> None:
-    with pytest.raises(ForgeError, match="write owner/name"):
-        GitHub(name)
