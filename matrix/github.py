@@ -122,10 +122,11 @@ class GitHub:
     def labellings(self, number: int) -> tuple[Labelling, ...]:
         """For each label that was set and not taken off since: who set it last."""
         last: dict[str, Labelling] = {}
-        for one in self._all(f"issues/{number}/events", needs="pull-requests: read"):
-            event = one.text("event")
-            if event not in ("labeled", "unlabeled"):
-                continue
+        listed = self._all(f"issues/{number}/events", needs="pull-requests: read")
+        known = [(one, one.text("event")) for one in listed]
+        ours = [(one, event) for one, event in known if event in ("labeled", "unlabeled")]
+        # GitHub documents no order. Events of one second stay as they come.
+        for one, event in sorted(ours, key=lambda found: found[0].text("created_at")):
             label = one.part("label").text("name")
             last.pop(label.casefold(), None)
             if event == "labeled":

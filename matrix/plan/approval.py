@@ -114,14 +114,28 @@ def _receipt(label: Primary | Modifier, setter: Labelling | None, sha: str, aski
 def misfit(record: dict[str, Any], checkout: str) -> Finding | None:
     """Why a plan may not run on a checkout; None when it may. ``record`` is the plan's JSON, ``checkout`` a commit id.
 
-    A plan that a label approved is for the commit of its approval, any other one for its own head.
+    A plan that a label approved is for the commit of its approval, as each of its labels is, any other one for its own
+    head.
     """
     approval, head = record.get("approval"), record.get("head")
     bound = approval.get("head_sha") if isinstance(approval, dict) else None
     if bound is None and isinstance(head, dict):
         bound = head.get("commit")
-    if isinstance(bound, str) and bound and bound == checkout:
+    fits = [_commit_of(bound), *map(_commit_of, _receipts(record))]
+    strange = next((one for one in fits if not one or one != checkout), None)
+    if strange is None:
         return None
-    what = f"is for {bound[:12]}" if isinstance(bound, str) and bound else "says of no commit that it is for it"
+    what = f"is for {strange[:12]}" if strange else "says of no commit that it is for it"
     message = f"the plan {what}, and {checkout[:12] or 'no commit'} is checked out."
     return Finding(rule="plan-approval", message=message, fix="set the label again, so that this commit is planned")
+
+
+def _receipts(record: dict[str, Any]) -> list[Any]:
+    """The commit of each label that a plan names."""
+    receipts = record.get("receipts") or []
+    listed = receipts if isinstance(receipts, list) else [None]
+    return [one.get("head_sha") if isinstance(one, dict) else None for one in listed]
+
+
+def _commit_of(value: object) -> str:
+    return value if isinstance(value, str) else ""

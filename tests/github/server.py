@@ -80,6 +80,7 @@ class Site:
     tokens: set[str | None] = field(default_factory=set)
     store_tokens: set[str | None] = field(default_factory=set)
     next_id: int = 9000
+    event_times: tuple[int, ...] = ()
     port: int = 0
     prefix: str = ""
 
@@ -308,7 +309,8 @@ def members(site: Site, what: str) -> list[Any]:
         case "labels":
             return [{"id": place, "name": name, "color": "ededed"} for place, name in enumerate(site.labels)]
         case "events":
-            return [issue_event(place, *one) for place, one in enumerate(site.events)]
+            times = site.event_times or range(len(site.events))
+            return [issue_event(time, *one) for time, one in zip(times, site.events, strict=True)]
         case _:
             return site.comments
 
@@ -346,7 +348,8 @@ def issue_event(number: int, event: str, actor: str | None, label: str) -> dict[
     shown: dict[str, Any] = {"id": number, "event": event, "actor": None if actor is None else user(actor)}
     if event in ("labeled", "unlabeled"):
         shown["label"] = {"name": label, "color": "ededed"}
-    return {**shown, "created_at": f"2026-11-30T10:{number % 60:02}:00Z"}
+    hours, minutes = divmod(number, 60)
+    return {**shown, "created_at": f"2026-11-30T{10 + hours:02}:{minutes:02}:00Z"}
 
 
 def permission(site: Site, login: str) -> Reply:

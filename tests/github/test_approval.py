@@ -175,6 +175,11 @@ BY_HAND: Final = {"approval": None, "head": {"ref": "x", "commit": HEAD}}
         ({"approval": {}, "head": None}, HEAD, "says of no commit"),
         ({"approval": {"head_sha": ""}, "head": {"commit": OTHER}}, "", "says of no commit"),
         ({"approval": {"head_sha": 7}}, "7", "says of no commit"),
+        ({**APPROVED, "receipts": [{"label": "a", "head_sha": HEAD}]}, HEAD, None),
+        ({**APPROVED, "receipts": [{"head_sha": HEAD}, {"head_sha": OTHER}]}, HEAD, "is for dddddddddddd, and ccc"),
+        ({**APPROVED, "receipts": [{"label": "a"}]}, HEAD, "says of no commit"),
+        ({**APPROVED, "receipts": ["a"]}, HEAD, "says of no commit"),
+        ({**APPROVED, "receipts": 7}, HEAD, "says of no commit"),
     ],
 )
 def test_a_plan_fits_one_commit(record: dict[str, Any], checkout: str, told: str | None) -> None:

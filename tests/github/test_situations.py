@@ -107,10 +107,13 @@ def with_labels(count: int) -> Callable[[Site], None]:
     return plant
 
 
-def history(*events: tuple[str, str | None, str], padding: int = 0) -> Callable[[Site], None]:
+def history(
+    *events: tuple[str, str | None, str], padding: int = 0, times: tuple[int, ...] = ()
+) -> Callable[[Site], None]:
     def plant(site: Site) -> None:
         site.events += [("mentioned", "bob", "")] * padding
         site.events += events
+        site.event_times = times
 
     return plant
 
@@ -207,6 +210,8 @@ LONG: Final = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(NOW + 3000
 GONE: Final = Reply(cut=True)
 LINK: Final = {"Link": f'</repos/{REPOSITORY}/issues/77/labels?page=1>; rel="next"'}
 
+FULL: Final = "full-sweep-enabled"
+
 SITUATIONS: Final[dict[str, Situation]] = {
     # -- lists, to their end
     "36 labels": Situation(labels, 36, 1, with_labels(36)),
@@ -257,6 +262,20 @@ SITUATIONS: Final[dict[str, Situation]] = {
     "on the third page of events": Situation(
         sweep_label, ("full-sweep-enabled", "ada"), 3,
         history(("labeled", "ada", "full-sweep-enabled"), padding=250),
+    ),
+    "set again by somebody else": Situation(
+        sweep_label, ("full-sweep-enabled", "bob"), 1,
+        history(("labeled", "ada", FULL), ("unlabeled", "eve", FULL), ("labeled", "bob", FULL)),
+    ),
+    "set again by somebody else, told in another order": Situation(
+        sweep_label, ("full-sweep-enabled", "bob"), 1,
+        history(("labeled", "bob", FULL), ("unlabeled", "eve", FULL), ("labeled", "ada", FULL), times=(9, 5, 1)),
+    ),
+    "taken off at last, told in another order": Situation(
+        sweep_label, None, 1, history(("unlabeled", "eve", FULL), ("labeled", "ada", FULL), times=(9, 1))
+    ),
+    "set and taken off in one second": Situation(
+        sweep_label, None, 1, history(("labeled", "ada", FULL), ("unlabeled", "ada", FULL), times=(1, 1))
     ),
     "never set": Situation(sweep_label, None, 1),
     # -- what somebody may do
