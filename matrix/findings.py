@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from matrix.record import Record
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,14 +44,14 @@ class Span(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
 
-class Related(NamedTuple):
+class Related(Record):
     """A second place that a finding speaks of, with what is there."""
 
     span: Span
     note: str
 
 
-class Finding(NamedTuple):
+class Finding(Record):
     """One fault: ``rule`` is its stable id, ``message`` says what and why, ``fix`` what to do about it."""
 
     rule: str

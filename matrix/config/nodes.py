@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matrix.config.places import Places
@@ -13,12 +13,15 @@ MAX_DEPTH: Final = 100
 """Levels of nesting; no configuration has more."""
 
 
-class Mark(Protocol):
-    """A position, as the parser gives it: 0-based line and column, index in characters."""
+class Mark:
+    """A position: 0-based line and column, index in characters. A parser's own marks have these and serve as one."""
 
-    line: int
-    column: int
-    index: int
+    __slots__ = ("column", "index", "line")
+
+    def __init__(self, line: int, column: int, index: int) -> None:
+        self.line = line
+        self.column = column
+        self.index = index
 
 
 class Map(dict[Any, Any]):

@@ -8,26 +8,26 @@ the whole file. Both are held to what noting them gives by a test.
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from itertools import accumulate, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from yaml import YAMLError
 from yaml.events import CollectionEndEvent, CollectionStartEvent, NodeEvent
 
 from matrix.config.events import parser
+from matrix.config.nodes import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from matrix.config.nodes import Mark
 
 __all__ = ["Places"]
 
 _FEW: Final = 40
 """So many lookups one by one cost about as much as one pass over a large master."""
 
-_PIECE: Final = 32 * 1024
-"""Bytes that hold nearly every mapping but that of a whole file."""
+_PIECES: Final = (4 * 1024, 32 * 1024)
+"""Bytes that hold most mappings up to their last key, and nearly all but that of a whole file."""
 
 _STEP: Final = 2 * 1024
 """Bytes between which characters are counted."""
@@ -44,32 +44,33 @@ class Places:
     def __init__(self, data: bytes) -> None:
         self.data = data.removeprefix(BOM_UTF8)
         self._asked = 0
-        self._before: list[int] = []
+        self._before = [0]
         self._known: dict[int, list[Mark]] | None = None
 
     def members(self, mark: Mark, count: int) -> list[Mark]:
         """The marks of the ``count`` nodes in the mapping (keys and values in turn) or list that begins at ``mark``."""
         self._asked += 1
         if self._known is None and self._asked <= _FEW:
-            found = self._near(mark, count)
-            if len(found) == count:
-                return found
+            for size in _PIECES:
+                found = self._near(mark, count, size)
+                if len(found) == count:
+                    return found
         if self._known is None:
             self._known = _all(parser(self.data))
         return self._known[mark.index]
 
-    def _near(self, mark: Mark, count: int) -> list[Mark]:
+    def _near(self, mark: Mark, count: int, size: int) -> list[Mark]:
         """Parse what begins at the mark by itself, until its members were met. Fewer, where it does not stand alone."""
         begin, indent = self._offset(mark.index), mark.column
-        piece = self.data[begin : begin + _PIECE]
-        cut = begin + _PIECE < len(self.data)
+        piece = self.data[begin : begin + size]
+        cut = begin + size < len(self.data)
         if cut:
             piece = piece[: piece.rfind(b"\n") + 1]
         get_event = parser(b" " * indent + piece)
         found: list[Mark] = []
         try:
             for place in islice(_members(get_event), count):
-                moved = _Moved(place.line + mark.line, place.column, place.index + mark.index - indent)
+                moved = Mark(place.line + mark.line, place.column, place.index + mark.index - indent)
                 found.append(moved)
             after = get_event() if cut else None
             if cut and (after is None or after.start_mark.line >= piece.count(b"\n")):
@@ -83,25 +84,15 @@ class Places:
         data = self.data
         if data.isascii():
             return index
-        if not self._before:
-            counts = (len(data[at : at + _STEP].translate(None, _INNER)) for at in range(0, len(data), _STEP))
-            self._before = list(accumulate(counts, initial=0))[:-1]
-        number = sum(before <= index for before in self._before) - 1
+        known = self._before
+        while known[-1] <= index and len(known) * _STEP < len(data):
+            step = data[(len(known) - 1) * _STEP : len(known) * _STEP]
+            known.append(known[-1] + (len(step) if step.isascii() else len(step.translate(None, _INNER))))
+        number = sum(before <= index for before in known) - 1
         step = data[number * _STEP : (number + 1) * _STEP]
         whole = step.lstrip(_INNER)
-        text = whole.decode(errors="ignore")[: index - self._before[number]]
+        text = whole.decode(errors="ignore")[: index - known[number]]
         return number * _STEP + len(step) - len(whole) + len(text.encode())
-
-
-class _Moved:
-    """A mark of a piece, as one of the whole file."""
-
-    __slots__ = ("column", "index", "line")
-
-    def __init__(self, line: int, column: int, index: int) -> None:
-        self.line = line
-        self.column = column
-        self.index = index
 
 
 def _members(get_event: Callable[[], Any]) -> Iterator[Mark]:

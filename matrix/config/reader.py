@@ -129,9 +129,10 @@ class _Reader:
         root = self.value(event, 0)
         while (event := get_event()) is not None and type(event) is not StreamEndEvent:
             if type(event) is DocumentStartEvent:
+                mark: Any = event.start_mark
                 message = "a second document begins here. Only the first would be read."
                 fix = "keep one document a file; remove the ---"
-                raise self.complaints.broken(event.start_mark, "yaml-documents", message, fix)
+                raise self.complaints.broken(mark, "yaml-documents", message, fix)
         return root
 
     # The two methods below see every event of every file, which is most of what a command does. So a scalar seen before

@@ -177,8 +177,8 @@ def hold_what_is_found_again(data: bytes) -> None:
     """Places that were not noted are the noted ones: looked up one by one, in one pass, and as it is."""
     noted = outcome(data, unclear=True)
     assert outcome(data, noted=False, unclear=True) == noted
-    for few, piece, step in ((0, 10, 10), (10**9, 10**9, 1), (10**9, 1, 2), (10**9, 7, 3)):
-        with patch.multiple("matrix.config.places", _FEW=few, _PIECE=piece, _STEP=step):
+    for few, pieces, step in ((0, (), 10), (10**9, (10**9,), 1), (10**9, (1, 5), 2), (10**9, (7, 20), 3)):
+        with patch.multiple("matrix.config.places", _FEW=few, _PIECES=pieces, _STEP=step):
             assert outcome(data, noted=False, unclear=True) == noted
 
 
