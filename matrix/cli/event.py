@@ -56,7 +56,7 @@ def plan_event(options: dict[str, Any], environment: Mapping[str, str] = os.envi
     In GitHub Actions the outputs and the summary go where the runner wants them, and findings are annotations too.
     """
     from matrix.errors import RefusedError
-    from matrix.plan.decision import Action, Decision
+    from matrix.plan.decision import Action
     from matrix.plan.sweep import Sweep
 
     if said := [option for name, option in _ELSEWHERE.items() if options[name]]:
@@ -65,21 +65,27 @@ def plan_event(options: dict[str, Any], environment: Mapping[str, str] = os.envi
     try:
         sweep, findings = _swept(options, environment)
     except RefusedError as error:
-        findings = error.findings
-        count = len([finding for finding in findings if finding.severity == "error"])
-        sweep = Sweep(Decision(Action.REFUSE, f"{count} {'fault' if count == 1 else 'faults'}, told below"))
+        sweep, findings = Sweep(_refusal(error.findings)), error.findings
     _write(sweep, findings, options["output"] or "plan.json", environment)
     return int(sweep.decision.action is Action.REFUSE)
 
 
+def _refusal(findings: Sequence[Finding]) -> Decision:
+    from matrix.findings import errors_of
+    from matrix.plan.decision import Action, Decision
+
+    count = len(errors_of(findings))
+    return Decision(Action.REFUSE, f"{count} {'fault' if count == 1 else 'faults'}, told below")
+
+
 def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Sweep, tuple[Finding, ...]]:
-    """The decision and, where it says run, the plan, proven against GitHub's limits."""
+    """The decision and, where it says run, the plan; a plan that is refused keeps its costs and what it changes."""
     from matrix.errors import RefusedError
     from matrix.findings import errors_of
     from matrix.plan.decision import Action
     from matrix.plan.event import Kind, read_event
-    from matrix.plan.limits import measures
-    from matrix.plan.sweep import outputs_of, sweep_of, written_of
+    from matrix.plan.reuse import without_reused
+    from matrix.plan.sweep import Sweep, sweep_of
 
     registry = labels_of(options["labels"])
     event = read_event(options["event"], options["event_name"])
@@ -87,27 +93,46 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
     if decision.action is not Action.RUN or decision.mode is None:
         return sweep_of(decision), ()
     by_hand = event.kind is Kind.DISPATCH
-    asked = environment if receipts else None
     if by_hand:
         plan, findings = _selected(event, decision.mode, options)
+        changes = None
     else:
-        plan, findings = _changed(event, decision.mode, options, asked)
-    if errors_of(findings):
-        raise RefusedError(findings)
-    reuse = _reuse(event, plan, registry, environment) if receipts else None
-    if reuse is not None:
-        from matrix.plan.reuse import without_reused
-
-        plan = without_reused(plan, reuse)
-    sweep = sweep_of(decision, plan)._replace(receipts=receipts, reuse=None if reuse is None else reuse.record())
-    sweep = sweep._replace(changes=None if by_hand else _changes(plan, options))
-    if sweep.points:
-        written = written_of(sweep.record())
-        over = [one.finding() for one in measures(written, outputs_of(sweep, "")) if not one.fits]
-        findings = (*findings, *over, *_over_budget(plan, decision.mode, registry, by_hand=by_hand))
+        plan, findings = _changed(event, decision.mode, options, environment if receipts else None)
+        findings = (*findings, *_loosened(plan))
+        changes = _changes(plan, options)
+    sweep = Sweep(decision, plan, receipts=receipts, changes=changes, budget=_budget())
+    try:
         if errors_of(findings):
             raise RefusedError(findings)
-    return sweep, findings
+        if receipts and (reuse := _reuse(event, plan, registry, environment)) is not None:
+            sweep = sweep._replace(plan=without_reused(plan, reuse), reuse=reuse.record())
+        sweep, more = _held(sweep, decision.mode, registry, by_hand=by_hand)
+    except RefusedError as error:
+        findings = tuple(dict.fromkeys((*findings, *error.findings)))
+        return sweep._replace(decision=_refusal(findings)), findings
+    return sweep, (*findings, *more)
+
+
+def _held(sweep: Sweep, mode: Mode, registry: Registry, *, by_hand: bool) -> tuple[Sweep, tuple[Finding, ...]]:
+    """The sweep with its canary, proven against GitHub's limits and the budget, and what is told all the same.
+
+    Raises:
+        RefusedError: it may not run.
+    """
+    from matrix.errors import RefusedError
+    from matrix.findings import errors_of
+    from matrix.plan.limits import measures
+    from matrix.plan.sweep import outputs_of, sweep_of, written_of
+
+    made = sweep_of(sweep.decision, sweep.plan)
+    sweep = sweep._replace(decision=made.decision, plan=made.plan, canary=made.canary)
+    if not sweep.points or sweep.plan is None:
+        return sweep, ()
+    over = [one.finding() for one in measures(written_of(sweep.record()), outputs_of(sweep, "")) if not one.fits]
+    told = (*over, *_over_budget(sweep, mode, registry, by_hand=by_hand))
+    if errors_of(told):
+        raise RefusedError(told)
+    return sweep, told
 
 
 def _decided(
@@ -160,7 +185,7 @@ def _changed(
         raise click.UsageError(message)
     if plan is None:
         raise RefusedError(findings)
-    return plan, tuple(findings)
+    return plan._replace(base=revisions.base_revision, head=revisions.head_revision), tuple(findings)
 
 
 def _changes(plan: Plan, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -239,14 +264,34 @@ def _request(text: str) -> Any:
         ) from None
 
 
-def _over_budget(plan: Plan, mode: Mode, registry: Registry, *, by_hand: bool) -> list[Finding]:
+def _over_budget(sweep: Sweep, mode: Mode, registry: Registry, *, by_hand: bool) -> list[Finding]:
     """What is told where a plan costs more than the repository allows. No label is set on a sweep by hand."""
-    from matrix.config.settings import find_settings
     from matrix.plan.allowance import approving_label, over_budget
+    from matrix.plan.plan import Plan
 
     way_out = "" if by_hand else approving_label(registry)
-    found = over_budget(plan, find_settings(".").budget_gpu_hours, approved=mode.over_budget, way_out=way_out)
+    found = over_budget(sweep.plan or Plan(), sweep.budget, approved=mode.over_budget, way_out=way_out)
     return [found] if found is not None else []
+
+
+def _budget() -> float | None:
+    from matrix.config.settings import find_settings
+
+    return find_settings(".").budget_gpu_hours
+
+
+def _loosened(plan: Plan) -> tuple[Finding, ...]:
+    """What the change does to the bounds of its own sweep."""
+    from matrix.config.settings import find_settings
+    from matrix.plan.guards import loosened
+    from matrix.plan.history import History
+    from matrix.plan.revisions import place_in
+
+    if plan.base is None or plan.head is None:
+        return ()
+    root = find_settings(".").root
+    with History(".") as history:
+        return tuple(loosened(history, plan.base, plan.head, place_in(history, root) if root else ""))
 
 
 def _write(sweep: Sweep, findings: Sequence[Finding], path: str, environment: Mapping[str, str]) -> None:

@@ -9,10 +9,10 @@ from matrix.points.row import scenario_name
 if TYPE_CHECKING:
     from matrix.changelog.entries import Entry
     from matrix.plan.history import Revision
-    from matrix.plan.plan import Plan
+    from matrix.plan.plan import Cost, Plan
     from matrix.points.point import Point
 
-__all__ = ["VERSION", "bucket_of", "buckets", "plan_record"]
+__all__ = ["VERSION", "bucket_of", "buckets", "cost_record", "plan_record"]
 
 VERSION: Final = 1
 """Of the shape of ``plan.json``; a reader refuses one that it does not know."""
@@ -22,23 +22,27 @@ _EVAL_LISTS: Final = ("evals", "agentic_evals", "multinode_evals", "multinode_ag
 
 def plan_record(plan: Plan) -> dict[str, Any]:
     """``plan.json``. Buckets hold ids; the rows are in ``points``, each once."""
-    cost = plan.cost
     return {
         "version": VERSION,
         "reason": plan.reason,
         "base": _revision(plan.base),
         "head": _revision(plan.head),
-        "cost": {
-            "jobs": cost.jobs,
-            "nodes": cost.nodes,
-            "gpu-hours": round(cost.gpu_hours, 3),
-            "jobs-of-unknown-length": cost.untimed,
-        },
+        "cost": cost_record(plan.cost),
         "changelog": _metadata(plan),
         "buckets": _sorted_into(plan, lambda point: point.id),
         "points": [point.row() for point in plan.points],
         "gpus": {point.id: point.deployment.gpus for point in plan.points},
         "left-out": [{"what": one.what, "rule": one.rule, "reason": one.reason} for one in plan.left_out],
+    }
+
+
+def cost_record(cost: Cost) -> dict[str, Any]:
+    """What jobs add up to."""
+    return {
+        "jobs": cost.jobs,
+        "nodes": cost.nodes,
+        "gpu-hours": round(cost.gpu_hours, 3),
+        "jobs-of-unknown-length": cost.untimed,
     }
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matrix.plan.history import History, Revision
     from matrix.workspace import Workspace
 
-__all__ = ["Label", "Named", "Snapshot", "committed", "in_folder"]
+__all__ = ["Label", "Named", "Snapshot", "committed", "in_folder", "table_at"]
 
 _READ: Final = ("pyproject.toml", "configs", "runners/srt-slurm/patches/series.yaml")
 _RECIPES: Final = ("configs/recipes", "benchmarks/multi_node/srt-slurm-recipes")
@@ -126,7 +126,8 @@ def committed(
     """
     with TemporaryDirectory(prefix="matrix-") as folder:
         below = f"{root}/" if root else ""
-        table = _table(history, revision, below)
+        told = table_at(history, revision, below)
+        table = {key: value for key, value in told.items() if isinstance(value, str | list)}
         books = [*(f"{below}{name}" for name in (*_RECIPES, *table.get("recipes", ()))), *named.recipes]
         others = [f"{below}{name}" for name in (*_READ, *_paths(table))]
         paper = _Paper(history, revision, folder)
@@ -223,18 +224,21 @@ class _Recipes(RecipeBook):
         return super().files()
 
 
-def _table(history: History, revision: Revision, below: str) -> dict[str, Any]:
-    """``[tool.matrix]`` at the revision; what is wrong with it is told where the settings are read."""
+def table_at(history: History, revision: Revision, below: str = "") -> dict[str, Any]:
+    """``[tool.matrix]`` at a revision, unchecked: what is wrong with it is told where the settings are read.
+
+    ``below`` is the folder of the configuration, with a slash at its end.
+    """
     data = history.read(revision, f"{below}pyproject.toml").data
     if data is None or b"[tool.matrix" not in data:
         return {}
     import tomllib
 
     try:
-        table: dict[str, Any] = tomllib.loads(data.decode("utf-8", "replace")).get("tool", {}).get("matrix", {})
+        table = tomllib.loads(data.decode("utf-8", "replace")).get("tool", {}).get("matrix", {})
     except tomllib.TOMLDecodeError:
         return {}
-    return {key: value for key, value in table.items() if isinstance(value, (str, list))}
+    return table if isinstance(table, dict) else {}
 
 
 def _paths(table: dict[str, Any]) -> Iterator[str]:

@@ -14,12 +14,13 @@ from matrix.config.source import read_bytes
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Span, did_you_mean
 from matrix.plan.decision import Action
-from matrix.plan.document import VERSION, plan_record
+from matrix.plan.document import VERSION, cost_record, plan_record
 from matrix.plan.plan import Plan
 from matrix.plan.shards import Job, canary_of, minutes_of, shard_sizes
 
 if TYPE_CHECKING:
     from matrix.plan.decision import Decision
+    from matrix.plan.plan import Cost
     from matrix.points.point import Point
 
 __all__ = ["Sweep", "Written", "outputs_of", "outputs_of_written", "read_plan", "sweep_of", "written_of"]
@@ -31,8 +32,9 @@ _FIX: Final = "give the plan.json of this run's planning job"
 class Sweep(NamedTuple):
     """What an event starts. ``plan`` is None where nothing was planned; ``canary`` is one of its points.
 
-    As records, ``receipts``: who set each label that shaped it; ``reuse``: what an earlier run stands in for;
-    ``findings``: what was told; ``changes``: which jobs the change changes, whatever of them runs.
+    ``budget`` is the bound that it is held to, in GPU-hours. As records, ``receipts``: who set each label that shaped
+    it; ``reuse``: what an earlier run stands in for; ``findings``: what was told; ``changes``: which jobs the change
+    changes, whatever of them runs.
     """
 
     decision: Decision
@@ -42,18 +44,27 @@ class Sweep(NamedTuple):
     reuse: dict[str, Any] | None = None
     findings: tuple[dict[str, Any], ...] = ()
     changes: dict[str, Any] | None = None
+    budget: float | None = None
 
     @property
     def points(self) -> tuple[Point, ...]:
         """The points that run; none unless the decision says run."""
         return self.plan.points if self.plan is not None and self.decision.action is Action.RUN else ()
 
+    @property
+    def refused(self) -> Cost | None:
+        """What the plan would have taken that was refused; None where there was none."""
+        refused = self.decision.action is Action.REFUSE and self.plan is not None and self.plan.points
+        return self.plan.cost if refused and self.plan is not None else None
+
     def record(self) -> dict[str, Any]:
-        """``plan.json``."""
+        """``plan.json``. Of a refused plan no point is in it, so that nobody runs one."""
+        refused = self.refused
+        plan = (self.plan or Plan())._replace(points=self.points)
         decision, mode = self.decision, self.decision.mode
         rest = len(self.points) - (self.canary is not None)
         return {
-            **plan_record(Plan() if self.plan is None else self.plan),
+            **plan_record(plan),
             "decision": decision.action.value,
             "reason": decision.reason,
             "mode": None if mode is None else mode._asdict(),
@@ -62,6 +73,8 @@ class Sweep(NamedTuple):
             "reuse": self.reuse,
             "findings": list(self.findings),
             "changes": self.changes,
+            "refused": None if refused is None else cost_record(refused),
+            "budget-gpu-hours": self.budget,
             "canary": None if self.canary is None else self.canary.id,
             "shards": shard_sizes(rest),
             "minutes": {point.id: minutes_of(point) for point in self.points},

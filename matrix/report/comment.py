@@ -26,7 +26,14 @@ _LABELS_ROOM: Final = 8_000
 _CHANGES_ROOM: Final = 12_000
 _TITLES: Final = {"run": "Sweep", "skip": "No sweep", "cancel": "Sweep cancelled", "refuse": "Sweep refused"}
 _RUNS: Final = re.compile("`+")
-_LOG_RULES: Final = ("changelog-", "append-only")
+_WIDTH: Final = 110
+"""Columns of a finding: GitHub does not fold the lines of a code block."""
+_SEEN_WITH: Final = (
+    (("changelog-", "append-only"), ("changelog check", "changelog fix")),
+    (("plan-budget",), ("plan",)),
+    (("github-", "reuse-", "touched-", "event-", "plan-", "sweep-bounds"), ()),
+)
+"""How findings of a rule are seen again: by their beginnings, the commands. Those of all other rules are check's."""
 
 
 class Effect(NamedTuple):
@@ -54,16 +61,17 @@ def _cell(text: str, limit: int = 300) -> str:
     return code(text, limit).replace("|", "\\|")
 
 
-def code_block(lines: Iterable[str], room: int, more: str) -> Iterator[str]:
-    """Lines as a code block of at most about ``room`` bytes; ``more`` says where the others are."""
-    shown, left_out = [], 0
-    for line in lines:
-        kept = _visible(line, 2000)
-        room -= len(kept.encode()) + 1
+def code_block(items: Iterable[Sequence[str]], room: int, more: str) -> Iterator[str]:
+    """Items of some lines each as a code block of at most about ``room`` bytes; ``more`` says where the others are."""
+    shown: list[str] = []
+    left_out = 0
+    for item in items:
+        kept = [_visible(line, 2000) for line in item]
+        room -= _bytes(kept)
         if room < 0:
             left_out += 1
         else:
-            shown.append(kept)
+            shown += kept
     fence = _fence("\n".join(shown), 3)
     if shown:
         yield from (f"{fence}text", *shown, fence)
@@ -83,14 +91,16 @@ def comment_text(
     """The comment as Markdown. ``record`` is ``plan.json``; ``url`` the page of the run, which has everything."""
     link = f"[the run]({url})" if url else "the run"
     more = f"; {link} has them all" if url else ""
-    head = [*_head(record, link), *_cost(record)]
+    head = list(_head(record, link))
     changes = list(_changes(record, _CHANGES_ROOM, more))
     said = list(_findings(findings, more))
     labels = list(_labels(effects))
     room = limit - sum(map(_bytes, (head, changes, said, labels))) - 200
-    lines = [*head, *changes, *_points(record, room, more), *said, *labels]
+    # Who was refused wants to know why, and everybody else what runs.
+    first, last = (said, []) if record.get("decision") == "refuse" else ([], said)
+    lines = [*head, *first, *_cost(record), *changes, *_points(record, room, more), *last, *labels]
     if _bytes(lines) > limit:
-        head += _changes(record, 0, more)
+        head += [*_cost(record), *_changes(record, 0, more)]
         lines = [*head, *_points(record, limit - _bytes(head) - 200, more)]
     if _bytes(lines) > limit:
         lines = [f"### {_title(record)}", "", f"This is too long for a comment; {link} has it."]
@@ -100,7 +110,7 @@ def comment_text(
 def reuse_text(said: str, findings: Sequence[Finding]) -> str:
     """The answer to somebody who asked for a reuse: what will be reused, or why nothing can be."""
     lines = ["### Reuse refused" if findings else "### Reuse", ""]
-    lines += code_block(map(str, findings), _FINDINGS_ROOM, "") if findings else [said]
+    lines += code_block(map(_folded, findings), _FINDINGS_ROOM, "") if findings else [said]
     return "\n".join(lines) + "\n"
 
 
@@ -149,15 +159,29 @@ def _head(record: Mapping[str, Any], link: str) -> Iterator[str]:
 
 
 def _cost(record: Mapping[str, Any]) -> Iterator[str]:
-    cost = record.get("cost")
-    if not isinstance(cost, dict) or not record.get("points"):
+    refused = record.get("refused")
+    cost = refused or (record.get("cost") if record.get("points") else None)
+    if not isinstance(cost, dict):
         return
     hours, unknown = cost.get("gpu-hours"), cost.get("jobs-of-unknown-length")
     parts = [_counted(cost.get("jobs", 0), "job"), _counted(cost.get("nodes", 0), "node")]
-    parts += [f"{hours:,.0f} GPU-hours of known length"] if hours else []
+    parts += [f"{_hours(hours)} GPU-hours of known length"] if hours else []
     parts += [f"{_counted(unknown, 'job')} of unknown length"] if unknown else []
-    yield f"**{', '.join(parts)}**"
+    yield f"{'It would have taken ' if refused else ''}**{', '.join(parts)}**{_budget(record)}"
     yield ""
+
+
+def _budget(record: Mapping[str, Any]) -> str:
+    """The bound on the costs, where there is one."""
+    most, mode = record.get("budget-gpu-hours"), record.get("mode")
+    if not isinstance(most, int | float):
+        return ""
+    approved = isinstance(mode, dict) and mode.get("over_budget")
+    return f" (`budget-gpu-hours`: {_hours(most)}{', and it may take more' if approved else ''})"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}".removesuffix(".0")
 
 
 def _changes(record: Mapping[str, Any], room: int, more: str) -> Iterator[str]:
@@ -211,18 +235,35 @@ def _findings(findings: Sequence[Finding], more: str) -> Iterator[str]:
         return
     yield f"#### Findings ({len(findings):,})"
     yield ""
-    yield from code_block(map(str, findings), _FINDINGS_ROOM, more)
+    yield from code_block(map(_folded, findings), _FINDINGS_ROOM, more)
     yield ""
-    yield "Here is how to see them again, and to mend what can be mended:"
-    yield ""
-    yield "```sh"
-    if any(finding.rule.startswith(_LOG_RULES) for finding in findings):
-        yield "python -m matrix changelog check"
-        yield "python -m matrix changelog fix"
-    if not all(finding.rule.startswith(_LOG_RULES) for finding in findings):
-        yield "python -m matrix check"
-    yield "```"
-    yield ""
+    commands = dict.fromkeys(command for finding in findings for command in _commands(finding.rule))
+    if commands:
+        yield "Here is how to see them again, and to mend what can be mended:"
+        yield ""
+        yield from ("```sh", *(f"python -m matrix {command}" for command in sorted(commands, key=_ORDER.index)), "```")
+        yield ""
+
+
+_ORDER: Final = ("changelog check", "changelog fix", "check", "plan")
+
+
+def _commands(rule: str) -> Sequence[str]:
+    return next((commands for rules, commands in _SEEN_WITH if rule.startswith(rules)), ("check",))
+
+
+def _folded(finding: Finding) -> list[str]:
+    """A finding as lines that need no scrolling; what to do has one of its own."""
+    from textwrap import wrap
+
+    def fold(text: str, first: str) -> list[str]:
+        lines = wrap(
+            _visible(text, 2000), _WIDTH, initial_indent=first, subsequent_indent="    ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        return lines or [first]
+
+    return [*fold(str(finding._replace(fix="")), ""), *(fold(f"fix: {finding.fix}", "  ") if finding.fix else ())]
 
 
 def _labels(effects: Sequence[Effect]) -> Iterator[str]:

@@ -37,11 +37,12 @@ def summary_text(sweep: Sweep, findings: Sequence[Finding] = ()) -> str:
     if unusual := [f"- {cell(line)}" for line in _unusual(sweep)]:
         head += ["### Not as usual", "", *_within(unusual, _FINDINGS_ROOM, "such lines"), ""]
     tail = []
-    if sweep.points and sweep.plan is not None:
-        cost = sweep.plan.cost
+    cost = sweep.plan.cost if sweep.points and sweep.plan is not None else sweep.refused
+    if cost is not None:
         hours = f", {cost.gpu_hours:,.0f} GPU-hours of known length" if cost.gpu_hours else ""
         unknown = f", {cost.untimed:,} jobs of unknown length" if cost.untimed else ""
-        tail += ["### Cost", "", f"{cost.jobs:,} jobs, {cost.nodes:,} nodes{hours}{unknown}", ""]
+        title = "What it would have taken" if sweep.refused else "Cost"
+        tail += [f"### {title}", "", f"{cost.jobs:,} jobs, {cost.nodes:,} nodes{hours}{unknown}", ""]
     if sweep.changes is not None:
         from matrix.report.diff import diff_markdown
 

@@ -69,7 +69,8 @@ def test_what_it_says() -> None:
 #### Findings (1)
 
 ```text
-configs/a-master.yaml:3:5: recipe-missing: no such key fix: add it
+configs/a-master.yaml:3:5: recipe-missing: no such key
+  fix: add it
 ```
 
 Here is how to see them again, and to mend what can be mended:
@@ -145,11 +146,53 @@ def test_many_changes_leave_room_for_the_rest() -> None:
         (["changelog-link"], ["changelog check", "changelog fix"]),
         (["recipe-missing"], ["check"]),
         (["append-only-removed", "recipe-missing"], ["changelog check", "changelog fix", "check"]),
+        (["plan-budget"], ["plan"]),
+        (["plan-budget", "recipe-missing"], ["check", "plan"]),
+        (["reuse-nothing"], []),
+        (["github-down", "sweep-bounds"], []),
     ],
 )
 def test_how_to_repair(rules: list[str], commands: list[str]) -> None:
     text = comment_text(plan(0), [finding(rule=rule) for rule in rules])
     assert re.findall(r"^python -m matrix (.*)$", text, re.MULTILINE) == commands
+
+
+def test_a_refusal_says_why_first_and_then_what_it_would_have_taken() -> None:
+    refused = {"jobs": 120, "nodes": 240, "gpu-hours": 812.5, "jobs-of-unknown-length": 0}
+    record = plan(0, decision="refuse", reason="1 fault, told below", mode=None, receipts=[], changes=changes(1))
+    record |= {"refused": refused, "budget-gpu-hours": 500}
+    text = comment_text(record, [finding("the plan takes 812.5 GPU-hours", "plan-budget")], url=URL)
+    parts = (
+        "### Sweep refused",
+        "plan-budget: the plan takes 812.5 GPU-hours\n  fix: add it",
+        "python -m matrix plan",
+        "It would have taken **120 jobs, 240 nodes, 812.5 GPU-hours of known length** (`budget-gpu-hours`: 500)",
+        "#### Jobs that change",
+        "`config-0`",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("over_budget", "told"),
+    [(False, "1 job of unknown length** (`budget-gpu-hours`: 31.5)"), (True, "`: 31.5, and it may take more)")],
+)
+def test_the_budget_beside_the_costs(over_budget: bool, told: str) -> None:
+    record = plan(2, mode={"over_budget": over_budget}) | {"budget-gpu-hours": 31.5}
+    assert told in comment_text(record)
+    assert "budget" not in comment_text(record | {"budget-gpu-hours": None})
+
+
+def test_a_long_finding_is_folded() -> None:
+    long = finding(" ".join(["word"] * 60))._replace(fix=" ".join(["mend"] * 40))
+    lines = comment_text(plan(0), [long, finding("short")]).split("```text\n")[1].split("\n```")[0].splitlines()
+    assert max(map(len, lines)) <= 110
+    assert [line for line in lines if not line.startswith(" ")] == [
+        lines[0], "configs/a-master.yaml:3:5: recipe-missing: short"
+    ]  # fmt: skip
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "] == ["fix:", "fix:"]
+    assert sum(line.count("word") for line in lines) == 60
 
 
 @pytest.mark.parametrize(
@@ -271,7 +314,7 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_a_code_block_holds_any_lines(lines: list[str]) -> None:
-    block = list(code_block(lines, 10_000, ""))
+    block = list(code_block([[line] for line in lines], 10_000, ""))
     if lines:
         fence = block[0].removesuffix("text")
         assert block[-1] == fence

@@ -47,7 +47,7 @@ def test_posted_and_brought_up_to_date(site: Site, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "the comment on pull request 77: created\n"
     [one] = site.comments
     assert one["body"].startswith("<!-- matrix:plan run=1001 attempt=2 -->\n### Sweep\n")
-    assert "a.yaml:1:2: r: m @ada fix: f" in one["body"]
+    assert "a.yaml:1:2: r: m @ada\n  fix: f" in one["body"]
     assert "[the run](https://github.com/org/bench/actions/runs/1001)" in one["body"]
     assert "| `sweep-enabled` | runs |" in one["body"]
     assert call() == 0

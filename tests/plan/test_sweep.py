@@ -192,8 +192,41 @@ def test_a_plan_beyond_the_budget_is_refused(lab: Lab, monkeypatch: pytest.Monke
     assert "takes 16 GPU-hours in 7 jobs, and budget-gpu-hours allows 10. Most of it: alpha 16." in lab.summary
     assert "5 jobs of unknown length, which count as none" in lab.summary
     assert "have somebody with maintain permission set over-budget-approved" in lab.summary
+    record = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))
+    assert record["points"] == []
+    assert record["refused"] == {"jobs": 7, "nodes": 7, "gpu-hours": 16.0, "jobs-of-unknown-length": 5}
+    assert record["budget-gpu-hours"] == 10
+    assert record["changes"]["points"]["added"] == 7
+    assert "### What it would have taken\n\n7 jobs, 7 nodes, 16 GPU-hours of known length" in lab.summary
+    outputs = lab.outputs()
+    assert (outputs["has-jobs"], outputs["has-canary"], outputs["has-shards"]) == ("false", "false", "false")
     assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch) == 0
     assert lab.outputs()["decision"] == "run"
+    record = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))
+    assert (record["refused"], record["budget-gpu-hours"]) == (None, 10)
+
+
+def test_a_plan_with_faults_says_what_it_changes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    base, _ = changed(lab)
+    head = lab.commit(single("alpha") + single("beta"), added(of("alpha")))
+    assert lab.plan(request_for(head, base, FAST), monkeypatch) == 1
+    record = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))
+    assert [finding["rule"] for finding in record["findings"]] == ["changelog-uncovered"]
+    assert {one["key"] for one in record["changes"]["configs"]} == {"alpha", "beta"}
+    assert "### Jobs that change" in lab.summary
+
+
+def test_a_change_of_its_own_bounds_is_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.repository.git("config", "core.autocrlf", "false")
+    lab.repository.write(b"[tool.matrix]\nbudget-gpu-hours = 10\n", "pyproject.toml")
+    base, _ = changed(lab)
+    lab.repository.write(b"[tool.matrix]\nbudget-gpu-hours = 1_000\n", "pyproject.toml")
+    head = lab.commit(single("alpha", agentic="[1, 2]"), added(of("alpha")))
+    assert lab.plan(request_for(head, base, FAST), monkeypatch) == 0
+    record = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))
+    [told] = [one["message"] for one in record["findings"] if one["rule"] == "sweep-bounds"]
+    assert told == "this change raises budget-gpu-hours from 10 to 1,000, and its own sweep is held to that."
+    assert "raises budget" in lab.summary.replace("\\", "")
 
 
 def test_the_plan_says_which_jobs_change(
