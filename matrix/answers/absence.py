@@ -107,7 +107,7 @@ def _widened(selector: Selector, point: Point, filters: Filters) -> Edit:
         "max_conc": str(max(point.concs)),
     }.get(field)
     if mine is None:
-        worker = deployment.entry.topology[0]
+        worker = deployment.entry.topology.workers[0]
         mine = str(worker.tp if field == "max_tp" else worker.ep)
     if isinstance(value, tuple):
         words = ",".join(map(str, value))

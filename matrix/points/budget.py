@@ -83,7 +83,7 @@ def _gpus_on_node(entry: Entry, per_node: int, config: Config) -> int:
     """GPUs of one node that the budgeted worker uses."""
     topology = entry.topology
     alone = isinstance(topology, SingleNode)
-    worker = topology[0]
+    worker = topology.workers[0]
     if worker.gpus <= per_node:
         if alone or per_node % worker.gpus == 0:
             return worker.gpus

@@ -241,7 +241,7 @@ def _keys(deployment: Deployment) -> tuple[Any, Any]:
         # Only agentic points fall back, so a fixed-length one must neither take the mark nor count as having it.
         if not deployment.agentic:
             return deployment.family, None
-        prefill, decode = topology[0], topology[1]
+        prefill, decode = topology.workers[0], topology.workers[1]
         return deployment.family, (where, prefill.replicas, prefill.sizes, decode.replicas, decode.sizes)
     w = topology.worker
     key = (where, deployment.entry.spec_decoding, w.dp_attn, w.attn_dp)

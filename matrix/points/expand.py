@@ -168,7 +168,7 @@ class _Surveyor:
         topology = entry.topology
         if isinstance(topology, SingleNode):
             return entry.srt_recipe
-        settings = topology[0].settings + topology[1].settings
+        settings = topology.workers[0].settings + topology.workers[1].settings
         named = [setting for setting in settings if setting.startswith(CONFIG_FILE)]
         if not named:
             return None
@@ -254,7 +254,7 @@ def _places(entry: Entry) -> list[tuple[str, Any, Any]]:
         return [(entry.srt_recipe, entry.node, "srt-recipe")] if entry.srt_recipe is not None else []
     return [
         (setting[len(CONFIG_FILE) :], worker.node["additional-settings"], index)
-        for worker in (topology[0], topology[1])
+        for worker in (topology.workers[0], topology.workers[1])
         for index, setting in enumerate(worker.settings)
         if setting.startswith(CONFIG_FILE)
     ]

@@ -152,7 +152,8 @@ def exp_name(d: Deployment) -> tuple[str, str]:
     if not frame.agentic:
         if isinstance(topology, SingleNode):
             return frame.fixed_name + _adp("_adp", topology.worker), ""
-        return f"{frame.fixed_name}{_adp('_prefilladp', topology[0])}{_adp('_decodeadp', topology[1])}", ""
+        prefill, decode = topology.workers
+        return f"{frame.fixed_name}{_adp('_prefilladp', prefill)}{_adp('_decodeadp', decode)}", ""
     prefix, offload = frame.config.model_prefix, entry.offload
     kv = ""
     if offload.mode != "none":
@@ -161,7 +162,7 @@ def exp_name(d: Deployment) -> tuple[str, str]:
         w = topology.worker
         spec = f"_spec-{entry.spec_decoding}" if entry.spec_decoding != "none" else ""
         return f"{prefix}_tp{w.tp}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', w)}"
-    roles = f"{_role_name('p', topology[0])}_{_role_name('d', topology[1])}"
+    roles = f"{_role_name('p', topology.workers[0])}_{_role_name('d', topology.workers[1])}"
     return f"{prefix}_{roles}_conc", f"_{kv}" if kv else ""
 
 
@@ -183,8 +184,8 @@ def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
     if isinstance(topology, SingleNode):
         sizes, engine, *canonical = _single_worker(*topology.worker.sizes)
         return sizes, engine + spec, *canonical
-    prefill, prefill_c = _role("prefill", topology[0], entry.node, named=named)
-    decode, decode_c = _role("decode", topology[1], entry.node, named=named)
+    prefill, prefill_c = _role("prefill", topology.workers[0], entry.node, named=named)
+    decode, decode_c = _role("decode", topology.workers[1], entry.node, named=named)
     return f"{spec}{prefill}{decode}", "", "", decode_c, "", "", "", prefill_c, ""
 
 

@@ -82,10 +82,10 @@ def test_a_worker_entry_has_an_idle_decode_side() -> None:
     text = WORKER.replace("tp: 8", "num-worker: 2, tp: 8, additional-settings: [A=1], hardware: h")
     entry = only_entry(fixed(f"{text}, {CONC}", flags=MULTI))
     assert isinstance(entry.topology, Aggregated)
-    worker, decode, nodes = entry.topology
+    worker, decode = entry.topology.workers
     assert (worker.replicas, worker.settings, worker.hardware) == (2, ("A=1",), "h")
     assert (decode.replicas, decode.settings, decode.hardware, decode.tp) == (0, (), "h", 8)
-    assert nodes == 1
+    assert entry.topology.num_nodes == 1
 
 
 def test_the_older_shape_of_a_worker_entry() -> None:
@@ -99,7 +99,7 @@ def test_the_older_shape_of_a_worker_entry() -> None:
 def test_a_disaggregated_entry() -> None:
     entry = only_entry(fixed(f"{ROLES.replace('1, tp: 8', '3, tp: 4', 1)}, {CONC}", flags=DISAGG))
     assert isinstance(entry.topology, Disaggregated)
-    assert [(w.replicas, w.tp) for w in entry.topology] == [(3, 4), (1, 8)]
+    assert [(w.replicas, w.tp) for w in entry.topology.workers] == [(3, 4), (1, 8)]
 
 
 def test_host_memory_keeps_its_digits() -> None:
@@ -108,7 +108,8 @@ def test_host_memory_keeps_its_digits() -> None:
     )
     (scenario,) = only_config(text).scenarios
     assert scenario.dram_utilization == "0.80"
-    assert scenario.entries[0].offload == ("dram", {"name": "b"})
+    offload = scenario.entries[0].offload
+    assert (offload.mode, offload.backend) == ("dram", {"name": "b"})
 
 
 LADDERS: Final = {
