@@ -22,6 +22,7 @@ __all__ = ["Brought", "bring", "folder_of"]
 _MAX_UNPACKED: Final = 8 * 1024**3
 """Bytes that one result may have: a small file can be packed so that it fills any disk."""
 _GONE: Final = (404, 410)
+_UNANSWERED: Final = "its result is in run {}, and GitHub did not give it"
 
 
 class Brought(NamedTuple):
@@ -40,8 +41,10 @@ def folder_of(results: Path, run_id: int) -> Path:
     return results / f"reused-{run_id}"
 
 
-def bring(names: Iterable[str], run_id: int, results: Path, forge: Forge | None) -> Brought:
+def bring(names: Iterable[str], run_id: int, results: Path, forge: Forge | None, *, silent: bool = False) -> Brought:
     """The results of some points of a run, fetched unless they are there. Without a forge nothing is fetched.
+
+    ``silent``: it is known that the forge would not answer.
 
     Raises:
         OSError: they cannot be written.
@@ -52,8 +55,9 @@ def bring(names: Iterable[str], run_id: int, results: Path, forge: Forge | None)
     absent = [name for name in wanted if name not in places]
     if not absent:
         return Brought(places, {})
-    if forge is None:
+    if forge is None or silent:
         why = f"run {run_id} has its result, and no repository is named to fetch it from"
+        why = _UNANSWERED.format(run_id) if silent else why
         return Brought(places, dict.fromkeys(absent, why))
     missing: dict[str, str] = {}
     try:
@@ -64,7 +68,7 @@ def bring(names: Iterable[str], run_id: int, results: Path, forge: Forge | None)
             else:
                 places[name] = folder / name
     except ForgeError as error:
-        why = f"its result is in run {run_id}, and GitHub did not give it"
+        why = _UNANSWERED.format(run_id)
         unasked = [name for name in absent if name not in places and name not in missing]
         return Brought(places, {**missing, **dict.fromkeys(unasked, why)}, error.findings)
     return Brought(places, missing)

@@ -8,7 +8,7 @@ from matrix.errors import NothingSelectedError, RefusedError
 from matrix.findings import Finding, Span
 from runners.collect import Row, changed, launches, read_row
 from runners.receipt import NAME
-from runners.reused import bring
+from runners.reused import Brought, bring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,20 +69,35 @@ def _held(name: str, digest: str, row: Row | None, results: Path) -> Row:
 
 
 def _reused(reuse: Reuse, results: Path, forge: Forge | None) -> tuple[list[Row], list[Finding]]:
-    try:
-        brought = bring(reuse.points.values(), reuse.run_id, results, forge)
-    except OSError as error:
-        message = f"the results of run {reuse.run_id} cannot be kept here: {error.strerror or error}."
-        fix = "name a folder that you may write to, on a disk with room"
-        raise RefusedError([Finding(rule="collect-write", message=message, fix=fix, span=Span(str(results)))]) from None
+    brought, findings = _brought(reuse, results, forge)
     rows: list[Row] = []
     for name, then in reuse.points.items():
-        digest, place = reuse.digests[name], brought.places.get(then)
-        row = _proven(name, then, digest, place) if place is not None else brought.missing[then]
+        digest, run_id = reuse.digests[name], reuse.run_of(name)
+        place = brought[run_id].places.get(then)
+        row = _proven(name, then, digest, place) if place is not None else brought[run_id].missing[then]
         if isinstance(row, str):
             row = Row(id=name, digest=digest, why=row)
-        rows.append(Row(row.id, row.digest, row.why, row.receipt, row.figures, reuse.run_id, then))
-    return rows, list(brought.findings)
+        rows.append(Row(row.id, row.digest, row.why, row.receipt, row.figures, run_id, then))
+    return rows, findings
+
+
+def _brought(reuse: Reuse, results: Path, forge: Forge | None) -> tuple[dict[int, Brought], list[Finding]]:
+    """By run: the results that are reused of it. What GitHub does not answer for one is not asked for the next."""
+    names: dict[int, list[str]] = {}
+    for name, then in reuse.points.items():
+        names.setdefault(reuse.run_of(name), []).append(then)
+    brought: dict[int, Brought] = {}
+    findings: list[Finding] = []
+    for run_id, wanted in names.items():
+        try:
+            brought[run_id] = bring(wanted, run_id, results, forge, silent=bool(findings))
+        except OSError as error:
+            message = f"the results of run {run_id} cannot be kept here: {error.strerror or error}."
+            fix = "name a folder that you may write to, on a disk with room"
+            span = Span(str(results))
+            raise RefusedError([Finding(rule="collect-write", message=message, fix=fix, span=span)]) from None
+        findings += brought[run_id].findings
+    return brought, findings
 
 
 def _proven(name: str, then: str, digest: str, place: Path) -> Row | str:

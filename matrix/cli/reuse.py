@@ -61,13 +61,15 @@ def reuse(*, number: int, path: str | None, repository: str, labels: str | None,
 
 def _answer(request: Request, number: int, forge: Forge, registry: Registry, path: str | None) -> list[str]:
     """The run, and for a plan what becomes of each of its points."""
-    from matrix.plan.reuse import find_reuse, find_source
+    from matrix.plan.reuse import find_reuse, find_source, reused_by
 
     if path is None:
         run, earlier = find_source(request, number, forge=forge, registry=registry, workflow=_WORKFLOW)
         kept = len(earlier.results)
         jobs = "1 job" if kept == 1 else f"{kept:,} jobs"
-        said = f"Run {run.id} at {run.head_sha[:12]} stands in, with what {jobs} left that is still kept. "
+        reused = reused_by(earlier)
+        also = f", and with {len(reused.points):,} results that it reused itself" if reused is not None else ""
+        said = f"Run {run.id} at {run.head_sha[:12]} stands in, with what {jobs} left that is still kept{also}. "
         return [said + "When a label is set, the very same jobs are reused, and the others run."]
     from matrix.plan.sweep import read_plan
 

@@ -58,9 +58,10 @@ class Earlier(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether every throughput point of its change ran."""
+        """Whether every throughput point of its change ran, or was reused of a run before it."""
         whole = self.mode.get("trim") is False and self.mode.get("evals_only") is False
-        return whole and self.record.get("decision") == "run"
+        decision, reused = self.record.get("decision"), isinstance(self.record.get("reuse"), dict)
+        return whole and (decision == "run" or (decision == "skip" and reused))
 
     @property
     def label(self) -> str:

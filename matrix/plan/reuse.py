@@ -8,16 +8,18 @@ result of the very same job, and runs where it has not. Whatever would make it f
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Span
+from matrix.forge import ForgeError
 from matrix.plan.earlier import TooManyError, is_id, read_earlier
 from matrix.plan.event import shown
 from matrix.plan.labels import Permission, Primary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from matrix.forge import Comment, Forge, PullRequest, Run
     from matrix.plan.approval import Asking
@@ -25,13 +27,24 @@ if TYPE_CHECKING:
     from matrix.plan.labels import Registry
     from matrix.plan.plan import Plan
 
-__all__ = ["COMMAND", "Request", "Reuse", "find_request", "find_reuse", "find_source", "reuse_of", "without_reused"]
+__all__ = [
+    "COMMAND",
+    "Request",
+    "Reuse",
+    "find_request",
+    "find_reuse",
+    "find_source",
+    "reuse_of",
+    "reused_by",
+    "without_reused",
+]
 
 COMMAND: Final = "/reuse-sweep-run"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LISTED_COMMITS: Final = 250
-_LOOKED_AT: Final = 10
-"""Earlier runs whose plans are read before the search is given up."""
+_PULL_REQUEST: Final = "pull_request"
+_LOOKED_AT: Final = 30
+"""Earlier runs whose plans are read before the search is given up: every push has one, also where nothing sweeps."""
 
 
 class Request(NamedTuple):
@@ -45,6 +58,8 @@ class Request(NamedTuple):
 class Reuse(NamedTuple):
     """What is reused: ``points`` maps the id of a point to the id that the same job had in the earlier run, ``digests``
     to its digest, by which its result is known again.
+
+    That run may have reused results itself. ``runs`` maps the points whose results are in a run before it to that run.
     """
 
     run_id: int
@@ -54,6 +69,11 @@ class Reuse(NamedTuple):
     comment: int
     points: Mapping[str, str]
     digests: Mapping[str, str]
+    runs: Mapping[str, int] = MappingProxyType({})
+
+    def run_of(self, name: str) -> int:
+        """The run that has the result of a point."""
+        return self.runs.get(name, self.run_id)
 
     def record(self) -> dict[str, Any]:
         """As ``plan.json`` keeps it."""
@@ -65,6 +85,7 @@ class Reuse(NamedTuple):
             "comment": self.comment,
             "points": dict(self.points),
             "digests": dict(self.digests),
+            **({"runs": dict(self.runs)} if self.runs else {}),
         }
 
 
@@ -78,14 +99,15 @@ def reuse_of(record: Mapping[str, Any], path: str = "plan.json") -> Reuse | None
     if found is None:
         return None
     names: Any = found if isinstance(found, dict) else {}
-    points, digests = names.get("points"), names.get("digests")
+    points, digests, runs = names.get("points"), names.get("digests"), names.get("runs", {})
     numbers = [names.get(key) for key in ("run-id", "attempt", "comment")]
     texts = [names.get(key) for key in ("head-sha", "by")]
     good = isinstance(points, dict) and isinstance(digests, dict) and points.keys() == digests.keys()
-    if good and all(type(one) is int for one in numbers):
+    good = good and isinstance(runs, dict) and runs.keys() <= points.keys()
+    if good and all(type(one) is int for one in [*numbers, *runs.values()]):
         texts += digests.values()
         if all(isinstance(one, str) for one in texts) and all(map(is_id, [*points, *points.values()])):
-            return Reuse(numbers[0], numbers[1], texts[0], texts[1], numbers[2], points, digests)
+            return Reuse(numbers[0], numbers[1], texts[0], texts[1], numbers[2], points, digests, runs)
     message = "what it says of an earlier run is not as a plan has it."
     fix = "give the plan.json of this run's planning job"
     raise RefusedError([Finding(rule="plan-form", message=message, fix=fix, span=Span(path))])
@@ -160,21 +182,67 @@ def find_reuse(
         ForgeError: the forge does not answer.
     """
     run, plan = find_source(request, number, forge=forge, registry=registry, workflow=workflow)
-    wanted = {row["digest"] for row in rows}
+    wanted = {row["id"]: row["digest"] for row in rows}
+    where = _results(run.id, plan, set(wanted.values()), forge)
+    if rest := {digest for digest in wanted.values() if digest not in where}:
+        for earlier, jobs in _before(plan, rest).items():
+            where |= _results_of(earlier, jobs, number, forge, workflow)
+    digests = {name: digest for name, digest in wanted.items() if digest in where}
+    if not digests:
+        message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
+        raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
+    points = {name: where[digest][1] for name, digest in digests.items()}
+    runs = {name: where[digest][0] for name, digest in digests.items() if where[digest][0] != run.id}
+    return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points, digests, runs)
+
+
+def reused_by(plan: Earlier) -> Reuse | None:
+    """What an earlier run reused itself; None where its plan says nothing that can be understood."""
+    try:
+        return reuse_of(plan.record)
+    except RefusedError:
+        return None
+
+
+def _results(run_id: int, plan: Earlier, wanted: Container[str], forge: Forge) -> dict[str, tuple[int, str]]:
+    """By digest: the run, and the id of the job there, for each wanted job that it has a verified result of."""
     jobs = {digest: name for digest, name in plan.jobs() if digest in wanted}
+    return _verified(run_id, plan, jobs, forge)
+
+
+def _verified(run_id: int, plan: Earlier, jobs: Mapping[str, str], forge: Forge) -> dict[str, tuple[int, str]]:
     try:
         good = plan.verified(jobs, forge)
     except TooManyError as error:
         message = (
-            f"run {run.id} did not end with success, and {error.count:,} results would have to be read one by one."
+            f"run {run_id} did not end with success, and {error.count:,} results would have to be read one by one."
         )
         raise _refuse(message, "reuse-run", "name a run that ended with success") from None
-    digests = {row["id"]: row["digest"] for row in rows if row["digest"] in good}
-    points = {name: jobs[digest] for name, digest in digests.items()}
-    if not points:
-        message = f"run {run.id} has the result of none of these points: the configs changed, or its results expired."
-        raise _refuse(message, "reuse-nothing", f"delete the comment with {COMMAND}, and let the sweep run")
-    return Reuse(run.id, run.attempt, run.head_sha, request.by, request.comment, points, digests)
+    return {digest: (run_id, jobs[digest]) for digest in good}
+
+
+def _before(plan: Earlier, wanted: Container[str]) -> dict[int, dict[str, str]]:
+    """By run: the wanted jobs, digest to id, whose results an earlier run had from it. A plan names where they are."""
+    reused = reused_by(plan)
+    found: dict[int, dict[str, str]] = {}
+    for name, then in reused.points.items() if reused is not None else ():
+        if reused is not None and reused.digests[name] in wanted:
+            found.setdefault(reused.run_of(name), {})[reused.digests[name]] = then
+    return found
+
+
+def _results_of(
+    run_id: int, jobs: Mapping[str, str], number: int, forge: Forge, workflow: str
+) -> dict[str, tuple[int, str]]:
+    """Which of these jobs a run before the earlier one has; none where it cannot be reused any more."""
+    try:
+        _, plan = _named(run_id, forge.pull(number), forge, workflow)
+    except ForgeError:
+        raise
+    except RefusedError:
+        return {}
+    known = set(plan.jobs())
+    return _verified(run_id, plan, {digest: name for digest, name in jobs.items() if (digest, name) in known}, forge)
 
 
 def without_reused(plan: Plan, reuse: Reuse) -> Plan:
@@ -182,11 +250,13 @@ def without_reused(plan: Plan, reuse: Reuse) -> Plan:
     from matrix.plan.plan import LeftOut
 
     left_out = [
-        LeftOut(name, "reuse", f"run {reuse.run_id} has the result of the same job, {then}")
+        LeftOut(name, "reuse", f"run {reuse.run_of(name)} has the result of the same job, {then}")
         for name, then in reuse.points.items()
     ]
     points = tuple(point for point in plan.points if point.id not in reuse.points)
-    reason = plan.reason if points else f"run {reuse.run_id} has the results of all points"
+    numbers = sorted({reuse.run_of(name) for name in reuse.points})
+    have = f"run {numbers[0]} has" if len(numbers) == 1 else f"runs {', '.join(map(str, numbers))} have"
+    reason = plan.reason if points else f"{have} the results of all points"
     return plan._replace(points=points, left_out=(*plan.left_out, *left_out), reason=reason)
 
 
@@ -222,6 +292,9 @@ def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple
     if plan is None:
         message = f"run {number} has no plan that can be read: it expired, or it is from before plans were kept."
         raise _refuse(message, "reuse-run", "name a newer run")
+    if run.event != _PULL_REQUEST:
+        message = f"run {number} ran what somebody selected by hand, which is not a full sweep."
+        raise _refuse(message, "reuse-not-full", "name the run of a full sweep of a pull request")
     if not plan.is_full:
         message = f"run {number} was started by {plan.label}, which is not a full sweep."
         raise _refuse(message, "reuse-not-full", "name the run of a full sweep")
@@ -233,13 +306,17 @@ def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlie
     ended = [run for run in forge.runs(workflow, pull.head_ref) if run.conclusion == "success" and _own(run, pull)]
     commits = set(forge.commits(pull.number)) if ended else set[str]()
     orphans = [run for run in ended if run.head_sha not in commits]
+    own = [run for run in ended if run.head_sha in commits]
     trimmed = []
-    for run in [run for run in ended if run.head_sha in commits][:_LOOKED_AT]:
+    for run in own[:_LOOKED_AT]:
         plan = read_earlier(run, forge)
         if plan is not None and plan.is_full:
             return run, plan
         if plan is not None:
             trimmed.append(f"run {run.id} was started by {plan.label}")
+    if len(own) > _LOOKED_AT:
+        message = f"none of the newest {_LOOKED_AT} runs of this pull request is a full sweep that can be reused."
+        raise _refuse(message, "reuse-run", f"name the run: {COMMAND} RUN")
     if trimmed:
         message = f"no earlier run of this pull request is a full sweep: {', '.join(trimmed)}."
         raise _refuse(message, "reuse-not-full", f"name a full sweep: {COMMAND} RUN")

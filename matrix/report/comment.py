@@ -25,6 +25,7 @@ _FINDINGS_ROOM: Final = 20_000
 _LABELS_ROOM: Final = 8_000
 _CHANGES_ROOM: Final = 12_000
 _TITLES: Final = {"run": "Sweep", "skip": "No sweep", "cancel": "Sweep cancelled", "refuse": "Sweep refused"}
+_RUNS_NAMED: Final = 5
 _RUNS: Final = re.compile("`+")
 _WIDTH: Final = 110
 """Columns of a finding: GitHub does not fold the lines of a code block."""
@@ -152,10 +153,20 @@ def _head(record: Mapping[str, Any], link: str) -> Iterator[str]:
         yield f"- {words['label']} by {words['by']} ({words['permission']}) at {words['at']}, for {sha} alone"
     reuse = record.get("reuse")
     if isinstance(reuse, dict):
-        run, by = code(str(reuse.get("run-id"))), code(str(reuse.get("by")))
-        yield f"- {_counted(len(reuse.get('points') or ()), 'result')} of run {run} reused, as {by} asked"
+        yield f"- {_reused(reuse)} reused, as {code(str(reuse.get('by')))} asked"
     yield f"- everything else is in {link}"
     yield ""
+
+
+def _reused(reuse: Mapping[str, Any]) -> str:
+    """How many results of which runs."""
+    points, runs = reuse.get("points") or {}, reuse.get("runs") or {}
+    counts: dict[str, int] = {}
+    for name in points:
+        run = str(runs.get(name, reuse.get("run-id")))
+        counts[run] = counts.get(run, 0) + 1
+    told = [f"{_counted(count, 'result')} of run {code(run)}" for run, count in counts.items()]
+    return f"{', '.join(told[:_RUNS_NAMED])}{' and of others' if len(told) > _RUNS_NAMED else ''}" or "nothing"
 
 
 def _cost(record: Mapping[str, Any]) -> Iterator[str]:

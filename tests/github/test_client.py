@@ -9,8 +9,8 @@ import pytest
 from matrix.forge import ForgeError, ForgeRule
 from matrix.github import GitHub
 from matrix.retry import Patience
+from tests.github.planting import artifacts, plan_file, with_labels
 from tests.github.server import REPOSITORY, SECONDARY, Reply, Server, Site, error
-from tests.github.test_situations import artifacts, plan_file, with_labels
 
 if TYPE_CHECKING:
     from tests.github.clock import FakeClock

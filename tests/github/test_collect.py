@@ -66,9 +66,11 @@ class World:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
-    def write(self, reused: dict[str, str], points: tuple[str, ...] = (NOW,)) -> None:
+    def write(
+        self, reused: dict[str, str], points: tuple[str, ...] = (NOW,), runs: dict[str, int] | None = None
+    ) -> None:
         rows = [{"id": name, "runner": "r", "digest": DIGESTS[name]} for name in points]
-        reuse = Reuse(1001, 1, "a" * 40, "ada", 9, reused, {name: DIGESTS[name] for name in reused})
+        reuse = Reuse(1001, 1, "a" * 40, "ada", 9, reused, {name: DIGESTS[name] for name in reused}, runs or {})
         self.plan.write_text(json.dumps({"version": 1, "points": rows, "reuse": reuse.record()}), encoding="utf-8")
 
     def collect(self, *more: str, form: str = "json", repository: str | None = REPOSITORY) -> Result:
@@ -268,6 +270,33 @@ def test_where_everything_is_reused_nothing_has_run(world: World, site: Site) ->
     assert done.exit_code == 0
     assert rows(done) == {REUSED: ("success", 1001), OTHER: ("success", 1001)}
     assert len(site.requests) == 5
+
+
+def of_two_runs(world: World, site: Site) -> None:
+    kept(site)
+    site.add_artifact(900, f"result-{OTHER}", **left(OTHER, DIGESTS[OTHER]))
+    world.write({REUSED: THEN, OTHER: OTHER}, runs={OTHER: 900})
+
+
+def test_results_of_two_earlier_runs(world: World, site: Site) -> None:
+    of_two_runs(world, site)
+    done = world.collect()
+    assert done.exit_code == 0, done.stderr
+    assert rows(done) == {NOW: ("success", None), REUSED: ("success", 1001), OTHER: ("success", 900)}
+    assert len(site.requests) == 6
+    shown = world.collect(form="markdown").stdout
+    assert shown.startswith("3 of 3 points succeeded, 1 is reused from run 1001, 1 is reused from run 900.\n")
+
+
+def test_what_one_run_is_not_asked_for_the_next_is_not_either(world: World, site: Site) -> None:
+    of_two_runs(world, site)
+    site.plant("artifacts", error(403, INTEGRATION))
+    done = world.collect()
+    assert rows(done) == {NOW: ("success", None), REUSED: ("missing", 1001), OTHER: ("missing", 900)}
+    assert len(site.requests) == 1
+    assert "its result is in run 900, and GitHub did not give it" in done.stderr
+    again = world.collect()
+    assert rows(again) == {NOW: ("success", None), REUSED: ("success", 1001), OTHER: ("success", 900)}
 
 
 def test_one_that_cannot_be_had_leaves_the_others(world: World, site: Site) -> None:

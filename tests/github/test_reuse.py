@@ -353,6 +353,7 @@ GOOD: Final = Reuse(5, 1, PUSHED, "ada", 9, BOTH, {"x--c1": "d1", "x--c2": "d2"}
     [
         {"run-id": "5"}, {"attempt": True}, {"by": None}, {"points": []}, {"points": {"x--c1": "x--c1"}},
         {"digests": {"x--c1": "d1", "x--c2": 2}}, {"points": {"x--c1": "../../c1", "x--c2": "x--c2"}},
+        {"runs": []}, {"runs": {"x--c1": "4"}}, {"runs": {"x--c1": True}}, {"runs": {"x--c9": 4}},
         {"points": {"x--c1": "/c1", "x--c2": "x--c2"}}, {"points": {"x--c1": ".", "x--c2": "x--c2"}},
     ],
     ids=str,
@@ -363,6 +364,10 @@ def test_what_a_plan_says_of_a_reuse_is_read_with_care(changed: dict[str, Any]) 
     with pytest.raises(RefusedError, match="plan-form"):
         reuse_of({"reuse": 5})
     assert reuse_of({"reuse": None}) is reuse_of({}) is None
+    of_two = reuse_of({"reuse": GOOD | {"runs": {"x--c1": 4}}})
+    assert of_two is not None
+    assert [of_two.run_of(name) for name in BOTH] == [4, 5]
+    assert reuse_of({"reuse": of_two.record()}) == of_two
 
 
 def test_too_many_results_to_ask_one_by_one(site: Site, github: GitHub) -> None:

@@ -127,6 +127,27 @@ def test_when_everything_is_reused_nothing_runs(site: Site) -> None:
     assert len(plan["reuse"]["points"]) == 3
 
 
+def test_a_third_sweep_reuses_what_the_second_had_of_the_first(clone: Repository, site: Site) -> None:
+    swept(site, planned(), *IDS[:2])
+    site.comment("ada", "/reuse-sweep-run")
+    second = planned()
+    assert [row["id"] for row in second["points"]] == [IDS[2]]
+    site.add_run(1002, site.head)
+    site.add_artifact(1002, "plan", **{"plan.json": json.dumps(second)})
+    result(site, 1002, IDS[2], second["points"][0]["digest"])
+    site.head = clone.commit(b"More words.\n", "README.md", "Say more")
+    site.commits.append(site.head)
+    event(clone, site)
+    third = planned()
+    assert third["decision"] == "skip"
+    assert third["reason"] == "nothing to run: runs 1001, 1002 have the results of all points"
+    assert (third["reuse"]["run-id"], third["reuse"]["runs"]) == (1002, dict.fromkeys(IDS[:2], 1001))
+    told = cli("comment", "../plan.json", "--event", "../event.json", "--dry-run")
+    assert "- 2 results of run `1001`, 1 result of run `1002` reused, as `ada` asked" in told.out
+    asked = cli("reuse", "--number", "77", "--repository", REPOSITORY)
+    assert "with what 1 job left that is still kept, and with 2 results that it reused itself" in asked.out
+
+
 @pytest.mark.usefixtures("clone")
 def test_a_reuse_that_cannot_be_had_is_refused_with_its_cure(site: Site) -> None:
     swept(site, planned(), *IDS)
