@@ -29,6 +29,9 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     OUTDATED = "outdated"
     """A newer run has written already."""
+    ABSENT = "absent"
+    """There is none, and none was to be made."""
+    ANOTHERS = "created by another account; name that with --author, or each run makes a new one"
 
 
 class Sticky(NamedTuple):
@@ -44,16 +47,21 @@ class Sticky(NamedTuple):
         """The first line of the comment."""
         return f"<!-- matrix:{self.name} run={self.run} attempt={self.attempt} -->\n"
 
-    def put(self, forge: Forge, number: int, text: str) -> Outcome:
+    def put(self, forge: Forge, number: int, text: str, *, create: bool = True) -> Outcome:
         """Let the comment of a pull request say ``text``; where there are several of ours, one is left.
+
+        ``create``: whether there is to be one where there is none.
 
         Raises:
             ForgeError: the forge does not answer, or does not let us write.
         """
         body = self.mark + text
         ours = self._ours(forge, number)
+        if not ours and not create:
+            return Outcome.ABSENT
         if not ours:
-            forge.post(number, body)
+            if forge.post(number, body).author != self.author:
+                return Outcome.ANOTHERS
             return Outcome.CREATED if self._settle(forge, number) else Outcome.OUTDATED
         order, kept = ours[-1]
         self._remove(forge, [comment for _, comment in ours[:-1]])

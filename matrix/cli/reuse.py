@@ -12,7 +12,6 @@ from matrix.cli.simulate import labels_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matrix.errors import RefusedError
     from matrix.forge import Forge
     from matrix.plan.labels import Registry
     from matrix.plan.reuse import Request, Reuse
@@ -28,8 +27,18 @@ _WORKFLOW: Final = "run-sweep.yml"
 @click.option("--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, help="On GitHub.")
 @click.option("--labels", type=click.Path(), help="The label registry.")
 @click.option("--reply", is_flag=True, help="Answer in a comment too, updated in place.")
+@click.option("--author", metavar="LOGIN", help="Whose comment the answer is. [default: github-actions[bot]]")
 @click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nobody who may has asked.")
-def reuse(*, number: int, path: str | None, repository: str, labels: str | None, reply: bool, allow_empty: bool) -> int:
+def reuse(
+    *,
+    number: int,
+    path: str | None,
+    repository: str,
+    labels: str | None,
+    reply: bool,
+    author: str | None,
+    allow_empty: bool,
+) -> int:
     """Say what the comments of a pull request let be reused, and from which run.
 
     /reuse-sweep-run alone on a line takes the newest full sweep of the pull request's commits, /reuse-sweep-run RUN
@@ -39,21 +48,24 @@ def reuse(*, number: int, path: str | None, repository: str, labels: str | None,
     from matrix.errors import RefusedError
     from matrix.plan.approval import Asking
     from matrix.plan.reuse import COMMAND, find_request
+    from matrix.report.comment import reuse_text
 
     registry = labels_of(labels)
     with forge_of(repository, os.environ) as forge:
         try:
             request = find_request(forge.comments(number), Asking(forge, str))
             if request is None:
+                if reply:
+                    _withdraw(forge, number, author)
                 click.echo(f"matrix: nobody with write permission has asked with {COMMAND}", err=True)
                 return 0 if allow_empty else 3
             lines = _answer(request, number, forge, registry, path)
         except RefusedError as error:
             if reply and error.findings[0].rule.startswith("reuse-"):
-                _reply(forge, number, "", error)
+                _reply(forge, number, reuse_text("", error.findings), author)
             raise
         if reply:
-            _reply(forge, number, lines[0], None)
+            _reply(forge, number, reuse_text(lines[0]), author)
     for line in lines:
         click.echo(line)
     return 0
@@ -79,12 +91,18 @@ def _answer(request: Request, number: int, forge: Forge, registry: Registry, pat
     return [said, *(name for name in rows if name in found.points)]
 
 
-def _reply(forge: Forge, number: int, said: str, refused: RefusedError | None) -> None:
+def _reply(forge: Forge, number: int, text: str, author: str | None, *, create: bool = True) -> None:
     from matrix.cli.forge import sticky_of
+
+    outcome = sticky_of("reuse", os.environ, author).put(forge, number, text, create=create)
+    click.echo(f"the answer on pull request {number}: {outcome}", err=True)
+
+
+def _withdraw(forge: Forge, number: int, author: str | None) -> None:
+    """Nobody asks any more, so an earlier answer must not stand."""
     from matrix.report.comment import reuse_text
 
-    text = reuse_text(said, refused.findings if refused is not None else ())
-    sticky_of("reuse", os.environ).put(forge, number, text)
+    _reply(forge, number, reuse_text("Nobody asks for a reuse; a sweep runs everything."), author, create=False)
 
 
 def asked_reuse(

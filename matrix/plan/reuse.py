@@ -41,6 +41,10 @@ __all__ = [
 
 COMMAND: Final = "/reuse-sweep-run"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HTML: Final = re.compile(r"<(!--|pre\b|code\b|blockquote\b)(?!.*<(?:!--|pre\b|code\b|blockquote\b))", re.IGNORECASE)
+"""The last piece of HTML in a line that hides, quotes or shows as code what follows it."""
+_COMMAND: Final = re.compile(rf" {{0,3}}{COMMAND}(?!\S)(.*)")
+"""Four blanks make code of a line."""
 _LISTED_COMMITS: Final = 250
 _PULL_REQUEST: Final = "pull_request"
 _LOOKED_AT: Final = 30
@@ -135,18 +139,25 @@ def find_request(comments: Iterable[Comment], asking: Asking) -> Request | None:
 
 
 def _command(body: str) -> list[str] | None:
-    """The words behind the last command of a comment; None where there is none. Quotes and code are no commands."""
-    found, fence = None, ""
+    """The words behind the last command of a comment; None where there is none.
+
+    Quotes, code, and what GitHub does not show are no commands.
+    """
+    found, fence, hidden = None, "", ""
     for line in body.splitlines():
-        opening = _FENCE.match(line)
-        if opening and not fence:
-            fence = opening[1]
+        if hidden:
+            hidden = "" if hidden in line.casefold() else hidden
         elif fence:
             bare = line.strip()
             if bare.startswith(fence) and not bare.strip(fence[0]):
                 fence = ""
-        elif line.startswith(COMMAND) and (not line[len(COMMAND) :] or line[len(COMMAND)].isspace()):
-            found = line[len(COMMAND) :].split()
+        elif opening := _FENCE.match(line):
+            fence = opening[1]
+        elif (begun := _HTML.search(line)) and "`" not in line:
+            end = "-->" if begun[1] == "!--" else f"</{begun[1].casefold()}>"
+            hidden = "" if end in line[begun.end() :].casefold() else end
+        elif asked := _COMMAND.match(line):
+            found = asked[1].split()
     return found
 
 

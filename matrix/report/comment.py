@@ -108,7 +108,7 @@ def comment_text(
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def reuse_text(said: str, findings: Sequence[Finding]) -> str:
+def reuse_text(said: str, findings: Sequence[Finding] = ()) -> str:
     """The answer to somebody who asked for a reuse: what will be reused, or why nothing can be."""
     lines = ["### Reuse refused" if findings else "### Reuse", ""]
     lines += code_block(map(_folded, findings), _FINDINGS_ROOM, "") if findings else [said]

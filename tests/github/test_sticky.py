@@ -54,6 +54,21 @@ def test_a_later_attempt_of_one_run(site: Site, github: GitHub) -> None:
     assert texts(site) == [(BOT, "two")]
 
 
+def test_none_is_made_where_none_is_wanted(site: Site, github: GitHub) -> None:
+    assert FIRST.put(github, 77, "one", create=False) is Outcome.ABSENT
+    FIRST.put(github, 77, "one")
+    assert SECOND.put(github, 77, "two", create=False) is Outcome.UPDATED
+    assert texts(site) == [(BOT, "two")]
+
+
+def test_written_by_another_account_than_was_thought(site: Site, github: GitHub) -> None:
+    site.me = "ada"
+    outcome = FIRST.put(github, 77, "one")
+    assert outcome is Outcome.ANOTHERS
+    assert "--author" in outcome
+    assert SECOND._replace(author="ada").put(github, 77, "two") is Outcome.UPDATED
+
+
 def test_deleted_by_hand(site: Site, github: GitHub) -> None:
     FIRST.put(github, 77, "one")
     site.comments.clear()

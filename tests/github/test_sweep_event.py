@@ -197,6 +197,10 @@ def test_the_answer_is_a_comment_that_is_updated_in_place(site: Site) -> None:
     answers = [one["body"] for one in site.comments if one["user"]["login"] == site.me]
     assert len(answers) == 1
     assert "### Reuse\n\nRun 1001" in answers[0]
+    site.comments[:] = [one for one in site.comments if one["user"]["login"] != "ada"]
+    assert cli(*words, "--allow-empty").status == 0
+    [answer] = [one["body"] for one in site.comments if one["user"]["login"] == site.me]
+    assert "Nobody asks for a reuse; a sweep runs everything." in answer
 
 
 def test_an_unchanged_log_is_believed_only_where_github_agrees(clone: Repository, site: Site) -> None:
