@@ -96,16 +96,11 @@ def _listed(report: Any, path: str, *, needed: bool = False) -> list[Finding]:
     Raises:
         RefusedError: the file is something else.
     """
-    from matrix.findings import Finding, Severity, Span
-
-    def one(record: Any) -> Finding:
-        rule, message, fix = (str(record[name]) for name in ("rule", "message", "fix"))
-        place = Span(str(record["file"]), int(record["line"]), int(record["column"])) if "file" in record else None
-        return Finding(rule=rule, message=message, fix=fix, span=place, severity=Severity(record["severity"]))
+    from matrix.report.json import finding_of
 
     try:
-        return [one(record) for record in (report["findings"] if needed else report.get("findings", ()))]
-    except (ValueError, KeyError, TypeError) as error:
+        return [finding_of(record) for record in (report["findings"] if needed else report.get("findings", ()))]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _no_report(path, error) from None
 
 

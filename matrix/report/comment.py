@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from matrix.findings import errors_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -95,10 +97,11 @@ def comment_text(
     head = list(_head(record, link))
     changes = list(_changes(record, _CHANGES_ROOM, more))
     said = list(_findings(findings, more))
-    labels = list(_labels(effects))
+    refused = record.get("decision") == "refuse"
+    labels = list(_labels(effects, "held to the same checks" if refused and errors_of(findings) else "runs"))
     room = limit - sum(map(_bytes, (head, changes, said, labels))) - 200
     # Who was refused wants to know why, and everybody else what runs.
-    first, last = (said, []) if record.get("decision") == "refuse" else ([], said)
+    first, last = (said, []) if refused else ([], said)
     lines = [*head, *first, *_cost(record), *changes, *_points(record, room, more), *last, *labels]
     if _bytes(lines) > limit:
         head += [*_cost(record), *_changes(record, 0, more)]
@@ -277,7 +280,8 @@ def _folded(finding: Finding) -> list[str]:
     return [*fold(str(finding._replace(fix="")), ""), *(fold(f"fix: {finding.fix}", "  ") if finding.fix else ())]
 
 
-def _labels(effects: Sequence[Effect]) -> Iterator[str]:
+def _labels(effects: Sequence[Effect], runs: str) -> Iterator[str]:
+    """``runs``: what is said of a label that lets a sweep run."""
     if not effects:
         return
     yield "<details><summary>What a label would do now</summary>"
@@ -286,7 +290,7 @@ def _labels(effects: Sequence[Effect]) -> Iterator[str]:
     yield "|---|---|---|"
     room = _LABELS_ROOM
     for effect in effects:
-        outcome = effect.outcome if effect.outcome == "runs" else _cell(effect.outcome, 200)
+        outcome = runs if effect.outcome == "runs" else _cell(effect.outcome, 200)
         line = f"| {_cell(effect.label)} | {outcome} | {_cell(effect.meaning, 200)} |"
         room -= len(line.encode())
         if room >= 0:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from matrix.cli.comment import comment
 from matrix.cli.main import run
-from matrix.findings import Finding, Span
-from matrix.report.json import finding_record
+from matrix.findings import Finding, Related, Span
+from matrix.report.json import finding_of, finding_record
 from tests.github.events import ROOT, payload
 from tests.github.server import REPOSITORY, Server, Site, error
 from tests.github.test_comment import plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LABELS: Final = str(ROOT / "configs" / "labels.yaml")
 
@@ -78,7 +76,37 @@ def test_without_the_right(site: Site, capsys: pytest.CaptureFixture[str]) -> No
     assert "github-permission: POST /repos/org/bench/issues/77/comments: 403: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"findings": [1]}', '{"findings": [{"rule": "r"}]}', "[" * 99_999])
+@pytest.mark.usefixtures("files")
+def test_the_other_places_of_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    other = Related(Span("recipes/b.yaml", 11, 16), "model.container")
+    found = Finding(rule="r", message="m", fix="f", span=Span("a.yaml", 1, 2), related=(other,))
+    assert finding_of(finding_record(found)) == found
+    Path("findings.json").write_text(json.dumps({"findings": [finding_record(found)]}), encoding="utf-8")
+    assert call("--findings", "findings.json", "--dry-run") == 0
+    assert "a.yaml:1:2: r: m (recipes/b.yaml:11:16: model.container)\n  fix: f" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("files")
+def test_of_what_is_refused_no_label_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("plan.json").write_text(json.dumps(plan(0, decision="refuse")), encoding="utf-8")
+    assert call("--findings", "findings.json", "--dry-run") == 0
+    assert "| `sweep-enabled` | held to the same checks |" in capsys.readouterr().out
+    assert call("--dry-run") == 0
+    assert "| `sweep-enabled` | runs |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"findings": [1]}',
+        '{"findings": [{"rule": "r"}]}',
+        '{"findings": [{"rule": "r", "message": "m", "fix": "f", "related": [1]}]}',
+        "[" * 99_999,
+    ],
+)
 def test_a_report_that_is_none(text: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "findings.json").write_text(text, encoding="utf-8")
     assert call("--findings", "findings.json") == 1
