@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from os import fsencode
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -135,7 +136,11 @@ def _is_kept(entry: Any) -> bool:
     if not isinstance(entry, dict) or not all(isinstance(entry.get(name), str) for name in ("file", "sha256")):
         return False
     name: str = entry["file"]
-    return name == PurePath(name).name
+    try:
+        fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return name == PurePath(name).name and "\0" not in name
 
 
 _SECTIONS: Final = ("point", "software", "inputs", "job", "times", "outcome", "results")

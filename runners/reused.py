@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR
 from shutil import copyfileobj, rmtree
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from matrix.forge import ForgeError, ForgeRule
-from matrix.plan.earlier import RESULT
+from matrix.plan.earlier import RESULT, zip_faults
 from runners.receipt import NAME
 from runners.workspace import beside
 
@@ -21,6 +22,8 @@ __all__ = ["Brought", "bring", "folder_of"]
 
 _MAX_UNPACKED: Final = 8 * 1024**3
 """Bytes that one result may have: a small file can be packed so that it fills any disk."""
+_ODD_NAMES: Final = frozenset({EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR})
+"""What a disk says of names that somebody made up, and not of itself."""
 _GONE: Final = (404, 410)
 _UNANSWERED: Final = "its result is in run {}, and GitHub did not give it"
 
@@ -107,8 +110,7 @@ def _fetched(forge: Forge, listed: Mapping[str, Artifact], name: str, folder: Pa
 
 def _unpacked(packed: Path, name: str, folder: Path) -> str:
     """Unpack what lies in the folder of the point; else say what is wrong with the file."""
-    from zipfile import BadZipFile, ZipFile
-    from zlib import error as ZlibError  # noqa: N812 - it is a class
+    from zipfile import ZipFile
 
     target = beside(folder / name)
     try:
@@ -127,9 +129,14 @@ def _unpacked(packed: Path, name: str, folder: Path) -> str:
             return "has a result of it without a receipt"
         rmtree(folder / name, ignore_errors=True)
         target.rename(folder / name)
-    except (BadZipFile, ZlibError, EOFError, NotImplementedError, RuntimeError, ValueError):
-        # RuntimeError: the file is encrypted.
+    except zip_faults():
         return "has a result of it that is no whole zip file"
+    except OSError as error:
+        if error.errno is None:
+            return "has a result of it that is no whole zip file"
+        if error.errno not in _ODD_NAMES:
+            raise
+        return f"has a result of it that cannot be unpacked: {error.strerror}"
     finally:
         rmtree(target, ignore_errors=True)
     return ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matrix.forge import Artifact, Forge, Run
 
-__all__ = ["PLAN", "RESULT", "Earlier", "TooManyError", "is_id", "read_earlier"]
+__all__ = ["PLAN", "RESULT", "Earlier", "TooManyError", "is_id", "read_earlier", "zip_faults"]
 
 PLAN: Final = "plan"
 """The artifact that holds ``plan.json``."""
@@ -119,8 +119,7 @@ def _is_good(data: bytes, name: str, digest: str) -> bool:
 def _member(data: bytes, name: str, limit: int) -> Any:
     """A JSON file of a zip file; None where it is not there, is no JSON, or is larger than ``limit`` bytes."""
     from io import BytesIO
-    from zipfile import BadZipFile, ZipFile
-    from zlib import error as ZlibError  # noqa: N812 - it is a class
+    from zipfile import ZipFile
 
     try:
         with ZipFile(BytesIO(data)) as archive:
@@ -129,6 +128,22 @@ def _member(data: bytes, name: str, limit: int) -> Any:
                 return None
             with archive.open(member) as stream:
                 return json.loads(stream.read(limit))
-    except (BadZipFile, ZlibError, KeyError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
-        # RuntimeError: the file is encrypted.
+    except (*zip_faults(), OSError, KeyError):
+        # OSError: bz2 says so of its data. The file is in memory.
         return None
+
+
+def zip_faults() -> tuple[type[Exception], ...]:
+    """What comes of bytes that are no whole zip file, or one that is encrypted or packed in an unknown way.
+
+    ``bz2`` raises OSError besides, without a number.
+    """
+    from zipfile import BadZipFile
+    from zlib import error as ZlibError  # noqa: N812 - it is a class
+
+    try:
+        from lzma import LZMAError
+    except ImportError:
+        # A Python that was built without it says NotImplementedError or RuntimeError.
+        return BadZipFile, ZlibError, EOFError, RuntimeError, ValueError
+    return BadZipFile, ZlibError, LZMAError, EOFError, RuntimeError, ValueError

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -203,6 +205,33 @@ def half_once(site: Site) -> None:
     site.plant("^GET /store", Reply(200, b"PK", {"Content-Length": "999"}))
 
 
+def listing(results: Any) -> bytes:
+    """A good result whose receipt lists these files."""
+    return zipped(left(THEN, DIGESTS[REUSED], results=results))
+
+
+def broken(method: int) -> bytes:
+    """A zip file with a file that cannot be unpacked, in each way of packing."""
+    data = BytesIO()
+    with ZipFile(data, "w", method) as archive:
+        archive.writestr(f"{THEN}/r.json", "x" * 9000)
+        archive.writestr(f"{THEN}/receipt.json", RECEIPT)
+    found = bytearray(data.getvalue())
+    begin = 30 + len(f"{THEN}/r.json")
+    found[begin + 4 : begin + 20] = b"\xff" * 16
+    return bytes(found)
+
+
+def swollen() -> bytes:
+    """Three files of 4 GB each, as the table of contents has it."""
+    data = bytearray(zipped({f"{THEN}/{number}": "x" for number in range(2)} | {f"{THEN}/receipt.json": RECEIPT}))
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        data[at + 24 : at + 28] = (0xFFFFFFF0).to_bytes(4, "little")
+        at = data.find(b"PK\x01\x02", at + 4)
+    return bytes(data)
+
+
 RECEIPT: Final = left(THEN, DIGESTS[REUSED])[f"{THEN}/receipt.json"]
 SITUATIONS: Final = {
     "no artifact": Situation(nothing, "run 1001 has no result of it", 1),
@@ -217,10 +246,40 @@ SITUATIONS: Final = {
     "a file that is not there": Situation(file_lost, "the receipt names this file, and it is not here", 3),
     "no zip file": Situation(packed(b"PK?"), "no whole zip file", 3),
     "half of a zip file": Situation(packed(zipped({f"{THEN}/receipt.json": RECEIPT})[:200]), "no whole zip file", 3),
+    "a zip file whose bzip2 is broken": Situation(packed(broken(ZIP_BZIP2)), "no whole zip file", 3),
+    "a zip file whose lzma is broken": Situation(packed(broken(ZIP_LZMA)), "no whole zip file", 3),
+    "a zip file whose deflate is broken": Situation(packed(broken(ZIP_DEFLATED)), "no whole zip file", 3),
     "an empty zip file": Situation(packed(zipped({})), "a result of it without a receipt", 3),
     "the folder of another": Situation(packed(zipped({"x/receipt.json": RECEIPT})), "without a receipt", 3),
     "a way out of the folder": Situation(
         packed(zipped({f"{THEN}/receipt.json": RECEIPT, f"{THEN}/../../../x": "y"})), "outside of its folder", 3
+    ),
+    "a file that is a folder too": Situation(
+        packed(zipped({f"{THEN}/a": "x", f"{THEN}/a/b": "y", f"{THEN}/receipt.json": RECEIPT})), "cannot be unpacked", 3
+    ),
+    "a file with an endless name": Situation(
+        packed(zipped({f"{THEN}/{'x' * 300}": "x", f"{THEN}/receipt.json": RECEIPT})), "cannot be unpacked", 3
+    ),
+    "an endless path": Situation(
+        packed(zipped({f"{THEN}/{'x/' * 4000}y": "x", f"{THEN}/receipt.json": RECEIPT})), "cannot be unpacked", 3
+    ),
+    "a file that fills any disk": Situation(packed(swollen()), "is too large", 3),
+    "a receipt of files that are no files": Situation(
+        packed(listing([{"file": 7, "sha256": "a" * 64}])), "cannot be read", 3
+    ),
+    "a receipt of a file without a sum": Situation(packed(listing([{"file": "r.json"}])), "cannot be read", 3),
+    "a receipt of files in no list": Situation(packed(listing({"r.json": "a"})), "cannot be read", 3),
+    "a receipt of a file elsewhere": Situation(
+        packed(listing([{"file": "/etc/hostname", "bytes": 1, "sha256": "a" * 64}])), "cannot be read", 3
+    ),
+    "a receipt of a name that no file has": Situation(
+        packed(listing([{"file": "a\0b", "bytes": 1, "sha256": "a" * 64}])), "cannot be read", 3
+    ),
+    "a receipt of a name that no letters make": Situation(
+        packed(listing([{"file": "a\ud800b", "bytes": 1, "sha256": "a" * 64}])), "cannot be read", 3
+    ),
+    "a receipt of a folder": Situation(
+        packed(listing([{"file": "..", "bytes": 1, "sha256": "a" * 64}])), "cannot be read", 3
     ),
     "a receipt that is none": Situation(packed(zipped({f"{THEN}/receipt.json": "[]"})), "this is no receipt", 3),
     "down": Situation(down, "its result is in run 1001, and GitHub did not give it", 6, "github-down"),

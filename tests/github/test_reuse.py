@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from zipfile import ZIP_BZIP2, ZipFile
 
 import pytest
 
@@ -187,6 +189,14 @@ def packed(data: bytes) -> Callable[[Site], object]:
     return change
 
 
+def torn() -> bytes:
+    """A zip file whose bzip2 data is broken."""
+    data = BytesIO()
+    with ZipFile(data, "w", ZIP_BZIP2) as archive:
+        archive.writestr("plan.json", plan())
+    return data.getvalue().replace(b"BZh9", b"BZx9")
+
+
 def many_commits(site: Site) -> None:
     site.commits[:] = [f"{number:040x}" for number in range(300)]
     swept(site, 5, site.commits[-1])
@@ -232,6 +242,10 @@ CASES: Final[dict[str, Case]] = {
     "behind the commits that are listed": Case(many_commits, None, "only the first 250 commits are listed"),
     "not a zip file": Case(packed(b"PK?"), 5, "no plan that can be read"),
     "a zip file without a plan": Case(packed(zipped({"x": "{}"})), 5, "no plan that can be read"),
+    "a plan that cannot be unpacked": Case(packed(torn()), 5, "no plan that can be read"),
+    "a plan that is nested without end": Case(
+        packed(zipped({"plan.json": "[" * 99_999})), 5, "no plan that can be read"
+    ),
     "a plan that is no JSON": Case(packed(zipped({"plan.json": "{"})), 5, "no plan that can be read"),
     "a plan that is a list": Case(packed(zipped({"plan.json": "[]"})), 5, "no plan that can be read"),
     "an id that is a path": Case(
