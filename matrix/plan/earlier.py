@@ -128,7 +128,9 @@ def _member(data: bytes, name: str, limit: int) -> Any:
                 return None
             with archive.open(member) as stream:
                 return json.loads(stream.read(limit))
-    except (*zip_faults(), OSError, KeyError):
+    except zip_faults():
+        return None
+    except (OSError, KeyError):
         # OSError: bz2 says so of its data. The file is in memory.
         return None
 
