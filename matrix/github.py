@@ -72,6 +72,7 @@ class GitHub:
         self.repository = repository
         self._api = address_of(api)
         token = token_of(token)
+        self._stranger = token is None
         self._patience = patience
         self._clock: Clock = clock or SystemClock()
         self._until: float | None = None
@@ -330,10 +331,10 @@ class GitHub:
             failures += 1
             wait = wait_for(where.partition(" ")[0], answer, failures)
             if wait is None or failures >= self._patience.attempts:
-                raise refusal(where, needs, answer, failures)
+                raise refusal(where, needs, answer, failures, stranger=self._stranger)
             left = self._until - self._clock.now()
             if wait >= left:
-                raise impatient(where, answer, wait, left)
+                raise impatient(where, answer, wait, left, stranger=self._stranger)
             self._clock.sleep(wait)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from matrix.forge import ForgeError, ForgeRule
 from matrix.retry import is_limited
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from matrix.retry import Answer
 
 __all__ = ["Record", "cause", "impatient", "odd_answer", "parsed", "refusal"]
+
+
+_STRANGER: Final = "set GITHUB_TOKEN: without it GitHub answers as it does to strangers"
 
 
 class Record(NamedTuple):
@@ -82,16 +85,20 @@ def cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {_short(str(error))}"
 
 
-def impatient(where: str, answer: Answer, wait: float, left: float) -> ForgeError:
-    """There is not enough patience left to make the request again."""
+def impatient(where: str, answer: Answer, wait: float, left: float, *, stranger: bool = False) -> ForgeError:
+    """There is not enough patience left to make the request again. ``stranger``: it went without a token."""
     why = f"{answer.status} {_told(answer)}" if answer.status else answer.text
     message = f"{where}: {why}. It may come again in {wait:.0f} s, and {max(left, 0.0):.0f} s are left to wait."
     rule = ForgeRule.LIMIT if is_limited(answer) else ForgeRule.DOWN
-    return ForgeError(rule, message, "run the command again later", status=answer.status)
+    fix = _STRANGER if stranger and rule is ForgeRule.LIMIT else "run the command again later"
+    return ForgeError(rule, message, fix, status=answer.status)
 
 
-def refusal(where: str, needs: str, answer: Answer, failures: int) -> ForgeError:
-    """The last answer of a request that is not made again. ``needs``: the permission that it takes."""
+def refusal(where: str, needs: str, answer: Answer, failures: int, *, stranger: bool = False) -> ForgeError:
+    """The last answer of a request that is not made again.
+
+    ``needs``: the permission that it takes; ``stranger``: it went without a token.
+    """
     status = answer.status
     tried = f" {failures} times" if failures > 1 else ""
     told = f"{status}{tried}: {_told(answer)}" if status else f"no answer{tried}: {answer.text}"
@@ -112,6 +119,8 @@ def refusal(where: str, needs: str, answer: Answer, failures: int) -> ForgeError
         rule, fix = ForgeRule.MOVED, "use the new name of the repository, and check GITHUB_API_URL"
     else:
         rule, fix = ForgeRule.ANSWER, "this request is not accepted; the answer says why"
+    if stranger and (status in (401, 403, 404) or rule is ForgeRule.LIMIT):
+        fix = _STRANGER
     return ForgeError(rule, f"{where}: {told}.", fix, status=status)
 
 

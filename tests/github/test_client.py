@@ -110,6 +110,26 @@ def test_a_token_out_of_a_file(token: str | None, sent: str | None, server: Serv
     assert site.tokens == {sent}
 
 
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        (error(404, "Not Found"), ForgeRule.MISSING),
+        (error(401, "Requires authentication"), ForgeRule.TOKEN),
+        (error(403, "Forbidden"), ForgeRule.PERMISSION),
+        (error(429, SECONDARY, retry_after="9999"), ForgeRule.LIMIT),
+    ],
+)
+def test_without_a_token_it_is_told_what_one_is_for(
+    reply: Reply, rule: ForgeRule, server: Server, site: Site, clock: FakeClock
+) -> None:
+    for token, wanted in ((None, True), ("t0ken", False)):
+        site.plant("", reply)
+        with GitHub(REPOSITORY, token, api=server.url, clock=clock) as github, pytest.raises(ForgeError) as caught:
+            github.labels(77)
+        assert caught.value.rule is rule
+        assert ("without it GitHub answers as it does to strangers" in str(caught.value)) is wanted
+
+
 @pytest.mark.parametrize("name", ["", "bench", "org/bench/..", "org/be nch", "../x y"])
 def test_no_repository(name: str) -> None:
     with pytest.raises(ForgeError, match="write owner/name"):
