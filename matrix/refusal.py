@@ -129,7 +129,7 @@ def _told(answer: Answer) -> str:
 
     try:
         return _short(str(loads(answer.text)["message"])).rstrip(".")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return _short(answer.text) or "no reason given"
 
 
