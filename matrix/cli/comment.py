@@ -38,6 +38,7 @@ def comment(
     stays. The exit status is 1 where GitHub does not take it.
     """
     from matrix.plan.event import Kind, read_event
+    from matrix.plan.form import hold_to_form
     from matrix.plan.sweep import read_plan
     from matrix.report.comment import comment_text
 
@@ -46,6 +47,7 @@ def comment(
         message = f"a comment needs a pull request, and the event is a {event.kind}."
         raise click.UsageError(message)
     record = read_plan(path).record
+    hold_to_form(record, path)
     findings = [*_listed(record, path), *(finding for report in reports for finding in _findings(report))]
     text = comment_text(record, findings, _effects(event, labels), url=_run_page(os.environ))
     if dry:

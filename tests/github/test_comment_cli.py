@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -14,7 +14,7 @@ from matrix.findings import Finding, Related, Span
 from matrix.report.json import finding_of, finding_record
 from tests.github.events import ROOT, payload
 from tests.github.server import REPOSITORY, Server, Site, error
-from tests.github.test_comment import plan
+from tests.github.test_comment import changes, plan
 
 LABELS: Final = str(ROOT / "configs" / "labels.yaml")
 
@@ -111,6 +111,30 @@ def test_a_report_that_is_none(text: str, files: Path, capsys: pytest.CaptureFix
     (files / "findings.json").write_text(text, encoding="utf-8")
     assert call("--findings", "findings.json") == 1
     assert "findings.json: comment-findings: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"receipts": [7]}, "receipts.0 is not as a plan has it: 7 is not of type 'object'"),
+        ({"receipts": {}}, "receipts is not"),
+        ({"cost": {"jobs": "many"}}, "cost.jobs is not"),
+        ({"reuse": {"run-id": 1}}, "reuse is not"),
+        ({"changes": {**changes(1), "jobs": [1]}}, "changes.jobs is not"),
+        ({"changes": {**changes(1), "configs": [{"key": 7, "differences": "x"}]}}, "changes.configs.0.key is not"),
+        ({"refused": 7, "budget-gpu-hours": "::x"}, "budget-gpu-hours is not"),
+        ({"\x1b[31m\n::error::": 1}, "the plan is not"),
+    ],
+)
+def test_a_plan_that_is_none(
+    changed: dict[str, Any], told: str, files: Path, site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "plan.json").write_text(json.dumps(plan(**changed)), encoding="utf-8")
+    assert call() == 1
+    err = capsys.readouterr().err
+    assert f"plan.json: plan-form: {told}" in err
+    assert "\x1b" not in err
+    assert site.requests == []
 
 
 def test_no_pull_request(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
