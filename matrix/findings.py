@@ -15,7 +15,7 @@ from matrix.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Finding", "Related", "Severity", "Span", "did_you_mean", "errors_of", "in_order"]
+__all__ = ["Finding", "Related", "Severity", "Span", "did_you_mean", "errors_of", "in_order", "one_line"]
 
 
 class Severity(StrEnum):
@@ -79,6 +79,20 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(
         dict.fromkeys(findings), key=lambda finding: (finding.span or Span(""), finding.rule, finding.message)
     )
+
+
+def one_line(text: str) -> str:
+    r"""Text that quotes what somebody wrote, as one line that a terminal shows and GitHub Actions does not obey.
+
+    A runner obeys ``::command::`` at the beginning of a line and ``##[command]`` anywhere in it.
+
+    >>> one_line("as it is"), one_line("a\n::add-mask::b"), one_line(" ::error::x"), one_line("##[error]")
+    ('as it is', 'a\\n::add-mask::b', ': :error::x', '# #[error]')
+    """
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    text = text.replace("##[", "# #[")
+    return f": :{text.lstrip()[2:]}" if text.lstrip().startswith("::") else text
 
 
 def did_you_mean(wrong: str, known: Iterable[str], *, limit: int = 3, list_all: int = 12) -> str:

@@ -149,7 +149,7 @@ class _Reader:
             merged=self.find("pull_request", "merged") is True,
             head_sha=self.sha("pull_request", "head", "sha"),
             head_repository=None if head is None else self.at(str, "pull_request", "head", "repo", "full_name"),
-            base_sha=str(self.find("pull_request", "base", "sha") or ""),
+            base_sha=self.sha("pull_request", "base", "sha") if self.find("pull_request", "base", "sha") else "",
             labels=tuple(self.names(labels)),
             label=self.at(str, "label", "name") if concerned else None,
             sender=self.login(),

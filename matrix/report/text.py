@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, TextIO
 
-from matrix.findings import Severity
+from matrix.findings import Severity, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
         key = (finding.rule, finding.severity)
         told[key] += 1
         if told[key] <= MOST_PER_RULE:
-            print(finding, file=stream)
+            print(one_line(str(finding)), file=stream)
     for (rule, severity), count in told.items():
         if count > MOST_PER_RULE:
             print(f"{severity}: {rule}: {count - MOST_PER_RULE:,} more like these", file=stream)
@@ -83,7 +83,7 @@ def points_table(points: Iterable[Point], width: int) -> Iterator[str]:
             everything.add(point)
         configs += 1
         yield _clip(config.key, width)
-        about = f"  {config.model}  {config.precision}  {config.framework}  {config.runner}"
+        about = one_line(f"  {config.model}  {config.precision}  {config.framework}  {config.runner}")
         if len(about) + len(str(totals)) + 2 <= width:
             yield f"{about}  {totals}"
         else:

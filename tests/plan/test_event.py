@@ -111,7 +111,7 @@ WRONG: Final[dict[str, Any]] = {
     "number": -1,
     "repository": {"full_name": None},
     "label": "name",
-    "pull_request": {"draft": "no", "labels": [{"nom": 1}], "head": {"sha": "main", "repo": {}}},
+    "pull_request": {"draft": "no", "labels": [{"nom": 1}], "head": {"sha": "main", "repo": {}}, "base": {"sha": "x"}},
 }
 
 
@@ -119,7 +119,16 @@ def test_all_faults_of_a_payload_come_together() -> None:
     with pytest.raises(RefusedError) as caught:
         event_of(WRONG)
     told = "\n".join(finding.message for finding in caught.value.findings)
-    for path in ("action", "number", "repository.full_name", "draft", "labels", "head.sha", "head.repo.full_name"):
+    for path in (
+        "action",
+        "number",
+        "repository.full_name",
+        "draft",
+        "labels",
+        "head.sha",
+        "head.repo.full_name",
+        "base.sha",
+    ):
         assert path in told
 
 
