@@ -16,7 +16,7 @@ from matrix.findings import Finding, Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["TEMPLATES", "Fate", "Piece", "pieces", "remote_repository", "write"]
+__all__ = ["TEMPLATES", "Fate", "Piece", "below_top", "pieces", "remote_repository", "write"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates" / "init"
 _REPOSITORY: Final = "@REPOSITORY@"
@@ -90,13 +90,22 @@ def write(folder: Path, skeleton: tuple[Piece, ...]) -> None:
 
 def remote_repository(folder: Path) -> str | None:
     """``owner/name`` of the remote ``origin`` on GitHub; None where there is none."""
-    command = ["git", "-C", str(folder), "config", "--get", "remote.origin.url"]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    found = _REMOTE.search(result.stdout.strip())
+    found = _REMOTE.search(_git(folder, "config", "--get", "remote.origin.url"))
     return found[1] if found else None
+
+
+def below_top(folder: Path) -> str:
+    """The folder as seen from the top of the repository that it is in; empty at the top, and outside of any."""
+    return _git(folder, "rev-parse", "--show-prefix").rstrip("/")
+
+
+def _git(folder: Path, *command: str) -> str:
+    """What git says; nothing where it does not answer."""
+    try:
+        result = subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=False)
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return result.stdout.strip() if result.returncode == 0 else ""
 
 
 def _texts(repository: str | None) -> Iterator[tuple[str, str]]:

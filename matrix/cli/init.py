@@ -24,7 +24,7 @@ def init(*, folder: Path, repository: str | None, dry: bool) -> int:
     A file that is there is never touched. Where a master config is there, the example stays away, and the rest comes.
     """
     from matrix.config.settings import Settings, find_settings
-    from matrix.skeleton import pieces, remote_repository, write
+    from matrix.skeleton import below_top, pieces, remote_repository, write
 
     if repository is not None and not _is_repository(repository):
         message = f"--repository takes owner/name, and not {repository!r}."
@@ -40,6 +40,9 @@ def init(*, folder: Path, repository: str | None, dry: bool) -> int:
         click.echo(_line(piece, dry=dry))
     if hint := _settings_hint(folder, skeleton):
         click.echo(hint, err=True)
+    if inside := below_top(folder):
+        message = f"{inside} is not the top of its repository, and only there GitHub looks for workflows and pre-commit"
+        click.echo(f"matrix: {message} for its hooks: move .github and .pre-commit-config.yaml up.", err=True)
     return 0
 
 

@@ -183,8 +183,11 @@ def test_inside_of_another_repository(empty: Repository, monkeypatch: pytest.Mon
     started()
     inner = empty.folder / "inner"
     inner.mkdir()
+    assert "not the top" not in started().err
     monkeypatch.chdir(inner)
-    assert started().status == 0
+    outcome = started()
+    assert outcome.status == 0
+    assert "inner is not the top of its repository, and only there GitHub looks for workflows" in outcome.err
     assert contents(inner).keys() == FILES
 
 
