@@ -212,16 +212,16 @@ def _worker(node: Any, replicas: int | None) -> Worker:
     count = get("num-worker", replicas)
     if type(count) is not int or not 0 <= count <= MAX_CONCURRENCY:
         raise Unacceptable
-    if None in node.values() and any(value is None for key, value in node.items() if key != "additional-settings"):
-        raise Unacceptable
-    hardware, settings = get("hardware"), get("additional-settings", _NO_SETTINGS)
+    hardware, settings = get("hardware", _ABSENT), get("additional-settings", _NO_SETTINGS)
     if settings is not _NO_SETTINGS:
         settings = tuple(_list(settings)) if settings is not None else _NO_SETTINGS
         for setting in settings:
             if type(setting) is not str:
                 raise Unacceptable
-    if hardware is not None:
-        _optional_text(hardware)
+    if hardware is _ABSENT:
+        hardware = None
+    elif type(hardware) is not str or not hardware:
+        raise Unacceptable
     return _sized(node, count, get("ep"), get("dp-attn"), hardware, settings)
 
 
