@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from matrix.findings import Finding
+    from matrix.forge import Forge
     from matrix.plan.decision import Decision
     from matrix.plan.event import Event
     from matrix.plan.labels import Mode, Registry
@@ -79,17 +80,32 @@ def _refusal(findings: Sequence[Finding]) -> Decision:
 
 
 def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Sweep, tuple[Finding, ...]]:
+    """What becomes of the event. GitHub is asked for what the file does not tell, unless the command line tells it."""
+    from matrix.plan.event import Kind, read_event
+
+    registry = labels_of(options["labels"])
+    event = read_event(options["event"], options["event_name"])
+    if options["permission"] is not None or event.kind is not Kind.PULL_REQUEST:
+        return _planned(event, registry, options, None)
+    from matrix.cli.forge import forge_of
+
+    # One for everything that is asked: its patience is for all requests together, and the job has its own end.
+    with forge_of(event.repository, environment) as forge:
+        return _planned(event, registry, options, forge)
+
+
+def _planned(
+    event: Event, registry: Registry, options: dict[str, Any], forge: Forge | None
+) -> tuple[Sweep, tuple[Finding, ...]]:
     """The decision and, where it says run, the plan; a plan that is refused keeps its costs and what it changes."""
     from matrix.errors import RefusedError
     from matrix.findings import errors_of
     from matrix.plan.decision import Action
-    from matrix.plan.event import Kind, read_event
+    from matrix.plan.event import Kind
     from matrix.plan.reuse import without_reused
     from matrix.plan.sweep import Sweep, sweep_of
 
-    registry = labels_of(options["labels"])
-    event = read_event(options["event"], options["event_name"])
-    decision, receipts = _decided(event, registry, options["permission"], environment)
+    decision, receipts = _decided(event, registry, options["permission"], forge)
     if decision.action is not Action.RUN or decision.mode is None:
         return sweep_of(decision), ()
     by_hand = event.kind is Kind.DISPATCH
@@ -97,14 +113,14 @@ def _swept(options: dict[str, Any], environment: Mapping[str, str]) -> tuple[Swe
         plan, findings = _selected(event, decision.mode, options)
         changes = None
     else:
-        plan, findings = _changed(event, decision.mode, options, environment if receipts else None)
+        plan, findings = _changed(event, decision.mode, options, forge)
         findings = (*findings, *_loosened(plan))
         changes = _changes(plan, options)
     sweep = Sweep(decision, plan, receipts=receipts, changes=changes, budget=_budget())
     try:
         if errors_of(findings):
             raise RefusedError(findings)
-        if receipts and (reuse := _reuse(event, plan, registry, environment)) is not None:
+        if forge is not None and (reuse := _reuse(event, plan, registry, forge)) is not None:
             sweep = sweep._replace(plan=without_reused(plan, reuse), reuse=reuse.record())
         sweep, more = _held(sweep, decision.mode, registry, by_hand=by_hand)
     except RefusedError as error:
@@ -136,36 +152,33 @@ def _held(sweep: Sweep, mode: Mode, registry: Registry, *, by_hand: bool) -> tup
 
 
 def _decided(
-    event: Event, registry: Registry, permission: str | None, environment: Mapping[str, str]
+    event: Event, registry: Registry, permission: str | None, forge: Forge | None
 ) -> tuple[Decision, tuple[dict[str, Any], ...]]:
-    """The decision; GitHub is asked for what the event file does not tell, unless the command line tells it."""
-    from matrix.plan.decision import decide
-    from matrix.plan.event import Kind
+    """The decision, and as records who set each label that it rests on."""
+    if forge is None:
+        from matrix.plan.decision import decide
 
-    if permission is not None or event.kind is not Kind.PULL_REQUEST:
         return decide(event, registry, Given(permission or "unknown")), ()
-    from matrix.cli.forge import forge_of
     from matrix.plan.approval import Asking, approve
 
-    with forge_of(event.repository, environment) as forge:
-        decision, receipts = approve(event, registry, forge, Asking(forge, Given("unknown").subject))
+    decision, receipts = approve(event, registry, forge, Asking(forge, Given("unknown").subject))
     return decision, tuple(receipt._asdict() for receipt in receipts)
 
 
-def _reuse(event: Event, plan: Plan, registry: Registry, environment: Mapping[str, str]) -> Reuse | None:
+def _reuse(event: Event, plan: Plan, registry: Registry, forge: Forge) -> Reuse | None:
     """What the comments of the pull request let be reused of an earlier sweep."""
     from matrix.cli.reuse import asked_reuse
 
     rows = [{"id": point.id, "digest": point.digest} for point in plan.points]
-    return asked_reuse(event.repository, event.number, rows, registry, environment) if rows else None
+    return asked_reuse(forge, event.number, rows, registry) if rows else None
 
 
 def _changed(
-    event: Event, mode: Mode, options: dict[str, Any], asked: Mapping[str, str] | None
+    event: Event, mode: Mode, options: dict[str, Any], forge: Forge | None
 ) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of a pull request: from where its branch began to the commit that was approved.
 
-    ``asked`` is the environment where GitHub may be asked, too, whether the log is the same.
+    Where there is a forge, it is asked, too, whether the log is the same.
     """
     from matrix.cli.changelog import judge, revisions_of
     from matrix.errors import RefusedError
@@ -177,8 +190,8 @@ def _changed(
         base = history.merge_base(tip, head)
     settings = {**options, "base_ref": base.commit, "head_ref": head.commit, "number": event.number}
     revisions = revisions_of(settings)
-    if asked is not None and revisions.base == revisions.head:
-        _prove_unchanged(event, revisions.head_name, asked)
+    if forge is not None and revisions.base == revisions.head:
+        _prove_unchanged(event, revisions.head_name, forge)
     findings, _, plan = judge(revisions, settings, mode.options)
     if plan is None and not findings:
         message = "no master config is there to plan with; name one with --config."
@@ -206,20 +219,17 @@ def _changes(plan: Plan, options: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _prove_unchanged(event: Event, log: str, environment: Mapping[str, str]) -> None:
+def _prove_unchanged(event: Event, log: str, forge: Forge) -> None:
     """Git sees no change of the log. Where GitHub sees one, two different things were compared.
 
     Raises:
         RefusedError: they disagree, or GitHub does not answer: "no change" is never said on doubt.
     """
-    from matrix.cli.forge import forge_of
     from matrix.errors import RefusedError
     from matrix.findings import Finding, Span
     from matrix.plan.touched import touched_paths
 
-    with forge_of(event.repository, environment) as forge:
-        touched = touched_paths(forge, event.number)
-    if log in touched:
+    if log in touched_paths(forge, event.number):
         message = f"pull request {event.number} changes this file, and git sees no change of it between base and head."
         fix = "check that the clone has the base and the head of the pull request, then set the label again"
         raise RefusedError([Finding(rule="touched-log", message=message, fix=fix, span=Span(log))])

@@ -105,24 +105,16 @@ def _withdraw(forge: Forge, number: int, author: str | None) -> None:
     _reply(forge, number, reuse_text("Nobody asks for a reuse; a sweep runs everything."), author, create=False)
 
 
-def asked_reuse(
-    repository: str,
-    number: int,
-    rows: Iterable[Mapping[str, Any]],
-    registry: Registry,
-    environment: Mapping[str, str],
-) -> Reuse | None:
+def asked_reuse(forge: Forge, number: int, rows: Iterable[Mapping[str, Any]], registry: Registry) -> Reuse | None:
     """What the comments of a pull request ask for; None where they ask for nothing.
 
     Raises:
         RefusedError: it cannot be had, or GitHub does not answer.
     """
-    from matrix.cli.forge import forge_of
     from matrix.plan.approval import Asking
     from matrix.plan.reuse import find_request, find_reuse
 
-    with forge_of(repository, environment) as forge:
-        request = find_request(forge.comments(number), Asking(forge, str))
-        if request is None:
-            return None
-        return find_reuse(request, rows, number, forge=forge, registry=registry, workflow=_WORKFLOW)
+    request = find_request(forge.comments(number), Asking(forge, str))
+    if request is None:
+        return None
+    return find_reuse(request, rows, number, forge=forge, registry=registry, workflow=_WORKFLOW)

@@ -10,8 +10,9 @@ import pytest
 
 from tests.changelog.support import Repository
 from tests.cli.support import cli
+from tests.github.clock import FakeClock
 from tests.github.events import payload
-from tests.github.server import REPOSITORY, Server, Site, error
+from tests.github.server import REPOSITORY, SECONDARY, Server, Site, error
 from tests.github.test_reuse import result
 
 LABEL: Final = "full-sweep-fail-fast"
@@ -219,6 +220,20 @@ def test_an_unchanged_log_is_believed_only_where_github_agrees(clone: Repository
     # The first answer is for the approval, the second for this.
     site.plant("pulls/77$", lambda _: None, error(403, "Resource not accessible by integration"))
     assert planned(status=1)["findings"][0]["rule"] == "github-permission"
+
+
+@pytest.mark.usefixtures("clone")
+def test_patience_is_for_the_whole_command(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr("matrix.github.SystemClock", lambda: clock)
+    site.comment("ada", "/reuse-sweep-run")
+    for place in ("pulls/77$", "comments"):
+        site.plant(place, error(403, SECONDARY, retry_after="500"))
+    plan = planned(status=1)
+    [finding] = plan["findings"]
+    assert finding["rule"] == "github-limit"
+    assert "It may come again in 500 s, and 400 s are left to wait" in finding["message"]
+    assert clock.slept == [500]
 
 
 @pytest.mark.usefixtures("clone")
