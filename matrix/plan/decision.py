@@ -16,7 +16,8 @@ __all__ = ["Action", "Answers", "Approval", "Decision", "concurrency_group", "de
 
 _ENDS: Final = {"closed": "the pull request was closed", "converted_to_draft": "the pull request became a draft"}
 _STARTS: Final = ("labeled", "unlabeled", "synchronize", "ready_for_review")
-_AGAIN: Final = "set the label again"
+_THE_LABEL: Final = "the label"
+_AGAIN: Final = f"set {_THE_LABEL} again"
 
 
 class Action(StrEnum):
@@ -173,16 +174,21 @@ def _approved(
     subject = answers.subject(event.head_sha)
     if registry.skip_word in subject:
         return _skip(f"the subject of {event.head_sha[:12]} has {registry.skip_word}")
-    about = registry.find(event.label) if event.label is not None else None
-    wanted = about.set_by if isinstance(about, Primary | Modifier) else primary.set_by
+    # What a label approved was another commit, or a sweep of another shape. So whoever changes one of them needs the
+    # right to set every label that is on: else a push would run on an approval that was never given for it.
+    above = [label for label in modifiers if not primary.set_by.covers(label.set_by)]
+    top = next((label for label in above if all(label.set_by.covers(other.set_by) for other in above)), primary)
     held = answers.permission(event.sender)
     who = shown(event.sender) if event.sender else "the sender"
-    if held is None or not held.covers(wanted):
+    if held is None or not held.covers(top.set_by):
         known = f"has {held} permission" if held is not None else "has a permission that nobody could tell"
-        lack = f"{who} {known}, and a sweep needs {wanted}"
+        lack = f"{who} {known}, and {'a sweep' if top is primary else top.name} needs {top.set_by}"
+        again = _AGAIN if top is primary else f"set {top.name} again"
         if event.action == "labeled":
-            return _refuse(f"{lack}. Ask somebody who has it to set the label.")
-        return _skip(f"{lack}; somebody who has it may {_AGAIN}")
+            return _refuse(
+                f"{lack}. Ask somebody who has it to {_AGAIN.removesuffix(' again') if top is primary else again}."
+            )
+        return _skip(f"{lack}; somebody who has it may {again}")
     mode = registry.mode(primary, modifiers)
     said = " with ".join([primary.name, " and ".join(sorted(label.name for label in modifiers))]).removesuffix(" with ")
     reason = f"{_ACTS[event.action]} by {who}, {held}: {said} at {event.head_sha[:12]}"

@@ -15,6 +15,7 @@ FAST, FULL, ALL_AT_ONCE, TRIMMED = (
     "non-canary-full-sweep-enabled",
     "sweep-enabled",
 )
+DEAR: Final = "over-budget-approved"
 
 
 class Row(NamedTuple):
@@ -118,6 +119,16 @@ TABLE: Final = (
     Row("modifier alone", labeled("all-evals"), "skip", "changes a sweep and starts none", True),
     Row("both modifiers alone", labeled("all-evals", "evals-only"), "skip", "all-evals and evals-only changes", True),
     Row("modifier by triage", labeled("all-evals", FAST), "refuse", "needs write", True, "triage"),
+    # what approved another commit, or a sweep of another shape
+    Row("over budget", labeled(DEAR, FAST), "run", f"{FAST} with {DEAR}", True, "maintain"),
+    Row("over budget by write", labeled(DEAR, FAST), "refuse", f"{DEAR} needs maintain", True),
+    Row("started behind over budget", labeled(FAST, DEAR), "refuse", f"it to set {DEAR} again", True),
+    Row("started behind it by maintain", labeled(FAST, DEAR), "run", f"with {DEAR}", True, "maintain"),
+    Row("changed behind it", labeled("all-evals", FAST, DEAR), "refuse", f"it to set {DEAR} again", True),
+    Row("pushed behind it", pull("synchronize", FAST, DEAR), "skip", f"somebody who has it may set {DEAR}", True),
+    Row("pushed behind it by admin", pull("synchronize", FAST, DEAR), "run", f"with {DEAR}", True, "admin"),
+    Row("ready behind it", pull("ready_for_review", FAST, DEAR), "skip", f"may set {DEAR} again", True),
+    Row("over budget removed", unlabeled(DEAR, FAST), "run", FAST, True),
     # a burst of labels, conflicts
     Row("two primaries", labeled(FAST, FULL), "refuse", f"{FULL} and {FAST} ask for different", True),
     Row("three primaries", labeled(FAST, FULL, TRIMMED), "refuse", TRIMMED, True),

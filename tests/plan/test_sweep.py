@@ -61,7 +61,7 @@ class Lab:
         with open(self.environment["GITHUB_STEP_SUMMARY"], encoding="utf-8") as stream:  # noqa: PTH123
             return stream.read()
 
-    def plan(self, payload: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
+    def plan(self, payload: dict[str, Any], monkeypatch: pytest.MonkeyPatch, permission: str = "write") -> int:
         monkeypatch.chdir(self.folder)
         for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS"):
             monkeypatch.delenv(name, raising=False)
@@ -69,7 +69,7 @@ class Lab:
             monkeypatch.setenv(name, value)
         event = self.folder / "event.json"
         event.write_text(json.dumps(payload), encoding="utf-8")
-        return run(matrix, ["plan", "--event", str(event), "--permission", "write"], prog="matrix")
+        return run(matrix, ["plan", "--event", str(event), "--permission", permission], prog="matrix")
 
 
 @pytest.fixture
@@ -200,7 +200,8 @@ def test_a_plan_beyond_the_budget_is_refused(lab: Lab, monkeypatch: pytest.Monke
     assert "### What it would have taken\n\n7 jobs, 7 nodes, 16 GPU-hours of known length" in lab.summary
     outputs = lab.outputs()
     assert (outputs["has-jobs"], outputs["has-canary"], outputs["has-shards"]) == ("false", "false", "false")
-    assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch) == 0
+    assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch) == 1
+    assert lab.plan(request_for(head, base, FAST, "over-budget-approved"), monkeypatch, "maintain") == 0
     assert lab.outputs()["decision"] == "run"
     record = json.loads((lab.folder / "plan.json").read_text(encoding="utf-8"))
     assert (record["refused"], record["budget-gpu-hours"]) == (None, 10)
