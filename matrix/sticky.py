@@ -62,7 +62,7 @@ class Sticky(NamedTuple):
         if not ours:
             if forge.post(number, body).author != self.author:
                 return Outcome.ANOTHERS
-            return Outcome.CREATED if self._settle(forge, number) else Outcome.OUTDATED
+            return Outcome.CREATED if self._settle(forge, number, body) else Outcome.OUTDATED
         order, kept = ours[-1]
         self._remove(forge, [comment for _, comment in ours[:-1]])
         if order > self._order:
@@ -72,16 +72,22 @@ class Sticky(NamedTuple):
         if forge.edit(kept.id, body) is None:
             # Somebody deleted it by hand since it was listed.
             forge.post(number, body)
-        return Outcome.UPDATED if self._settle(forge, number) else Outcome.OUTDATED
+        return Outcome.UPDATED if self._settle(forge, number, body) else Outcome.OUTDATED
 
     @property
     def _order(self) -> tuple[int, int]:
         return self.run, self.attempt
 
-    def _settle(self, forge: Forge, number: int) -> bool:
-        """Two runs may have written at once. Both look again, and both keep the comment of the newer one."""
+    def _settle(self, forge: Forge, number: int, body: str) -> bool:
+        """Two runs may have written at once. Both look again, and both keep the comment of the newer one.
+
+        An older one that looked before us and wrote after us is written over. GitHub has no update that is refused
+        where the text is another by now, so one that writes after this look stays until the next run.
+        """
         ours = self._ours(forge, number)
         self._remove(forge, [comment for _, comment in ours[:-1]])
+        if ours and ours[-1][0] < self._order:
+            forge.edit(ours[-1][1].id, body)
         return not ours or ours[-1][0] <= self._order
 
     def _ours(self, forge: Forge, number: int) -> list[tuple[tuple[int, int], Comment]]:

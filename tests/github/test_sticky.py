@@ -102,6 +102,20 @@ def test_two_runs_that_post_at_once(
     assert texts(site) == [(BOT, left)]
 
 
+def test_an_older_run_that_looked_before_and_wrote_after(site: Site, github: GitHub) -> None:
+    FIRST._replace(run=9).put(github, 77, "nine")
+
+    def late(site: Site) -> None:
+        site.comments[0]["body"] = FIRST.mark + "ten"
+
+    site.plant("^GET .*comments", lambda _: None, late)
+    site.requests.clear()
+    assert SECOND.put(github, 77, "eleven") is Outcome.UPDATED
+    assert texts(site) == [(BOT, "eleven")]
+    assert [request.partition(" ")[0] for request in site.requests] == ["GET", "PATCH", "GET", "PATCH"]
+    assert FIRST.put(github, 77, "ten") is Outcome.OUTDATED
+
+
 def test_two_runs_that_end_with_two_comments_are_mended_by_the_next(site: Site, github: GitHub) -> None:
     site.comment(BOT, FIRST.mark + "one")
     site.comment(BOT, FIRST.mark + "one again")
