@@ -165,6 +165,10 @@ class History:
         fix = f"{self._fetch()} +refs/heads/main:refs/remotes/origin/main, or name the base with --base-ref"
         raise _refuse(message, "git-default-branch", fix)
 
+    def is_unborn(self) -> bool:
+        """Whether the repository has no commit at all."""
+        return self.find("HEAD") is None and not self._lines("rev-list", "--max-count=1", "--all")
+
     def merge_base(self, one: Revision, other: Revision) -> Revision:
         """The commit where two histories part.
 

@@ -99,6 +99,9 @@ def of_worktree(
         head = read_bytes(there, limit=MAX_BYTES, what="changelog")
         if base_ref:
             base = history.revision(base_ref)
+        elif history.is_unborn():
+            # The first commit of a repository, which a hook sees as any other.
+            return Revisions(b"", head, "a repository without a commit", place)
         else:
             base = history.default_branch()
             if not (tip_for_conflicts and b"<" * 7 in head):

@@ -66,7 +66,7 @@ def test_an_empty_repository_works_in_one_go(empty: Repository) -> None:
     assert len(expanded.out.split()) == 3
     assert cli("workflows", "check").status == 0
     assert cli("golden", "check").status == 0
-    assert cli("changelog", "check", "--worktree").status == 1  # nothing is committed, so there is nothing to compare
+    assert cli("changelog", "check", "--worktree").status == 0
     empty.commit(message="begin")
     assert cli("changelog", "check").status == 0
 
@@ -177,6 +177,21 @@ def test_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert run(init, ["target"], prog="matrix") == 0
     assert contents(target).keys() == FILES
     assert run(init, ["missing"], prog="matrix") == 2
+
+
+def test_the_hooks_let_the_first_commit_pass(empty: Repository) -> None:
+    assert started().status == 0
+    outcome = cli("changelog", "check", "--worktree")
+    assert outcome.status == 0, outcome.err
+    assert "perf-changelog.yaml against a repository without a commit: 1 entry added." in outcome.out
+    empty.write(b"- config-keys: []\n")
+    refused = cli("changelog", "check", "--worktree")
+    assert refused.status == 1
+    assert "perf-changelog.yaml:1:" in refused.err
+    empty.git("checkout", "--quiet", "--orphan", "other")
+    empty.commit(b"- config-keys: []\n")
+    # Commits without a default branch are another matter.
+    assert "git-default-branch" in cli("changelog", "check", "--worktree").err
 
 
 def test_inside_of_another_repository(empty: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
