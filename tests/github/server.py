@@ -35,12 +35,16 @@ NOT_FOUND: Final = "Not Found"
 
 
 class Reply(NamedTuple):
-    """An answer that a test plants; ``hang`` seconds pass first, ``cut`` closes the connection without one."""
+    """An answer that a test plants.
+
+    ``hang`` seconds pass before it, ``stall`` in its middle; ``cut`` closes the connection without one.
+    """
 
     status: int = 200
     body: Any = None
     headers: Mapping[str, str] = {}
     hang: float = 0.0
+    stall: float = 0.0
     cut: bool = False
 
 
@@ -198,7 +202,12 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body)), **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        half = len(body) // 2
+        self.wfile.write(body[:half])
+        if reply.stall:
+            self.wfile.flush()
+            threading.Event().wait(reply.stall)
+        self.wfile.write(body[half:])
 
     def reply(self, content: Any) -> Reply:
         site, line = self.site, f"{self.command} {self.path}"

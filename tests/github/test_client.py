@@ -27,6 +27,19 @@ def test_a_server_that_hangs(server: Server, site: Site, clock: FakeClock) -> No
     assert len(site.requests) == 2
 
 
+def test_a_server_that_hangs_in_the_middle_of_its_answer(server: Server, site: Site, clock: FakeClock) -> None:
+    site.labels += ["one", "two"]
+    slow = Reply(200, [{"name": "one"}, {"name": "two"}], stall=1.5)
+    with GitHub(REPOSITORY, api=server.url, clock=clock, timeout=1, patience=Patience(attempts=2)) as github:
+        site.plant("", slow)
+        assert github.labels(77) == ("one", "two")
+        site.plant("POST", Reply(201, {"id": 1}, stall=1.5))
+        with pytest.raises(ForgeError, match="timed out") as caught:
+            github.post(77, "text")
+    assert caught.value.rule is ForgeRule.DOWN
+    assert [request.partition(" ")[0] for request in site.requests] == ["GET", "GET", "POST"]
+
+
 def test_patience_is_for_all_requests_together(server: Server, site: Site, clock: FakeClock) -> None:
     with GitHub(REPOSITORY, api=server.url, clock=clock, patience=Patience(total=100, attempts=2)) as github:
         for _ in range(2):
