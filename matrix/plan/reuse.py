@@ -281,7 +281,7 @@ def _full_label(labels: Iterable[str], registry: Registry) -> None:
     for label in primaries:
         if label.trim:
             message = f"{label.name} is not a full sweep, and only a full sweep can be reused or replaced."
-            raise _refuse(message, "reuse-label", f"set {full} in its place")
+            raise _refuse(message, "reuse-label", f"set {full} in its place, or delete the comment with {COMMAND}")
 
 
 def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlier]:

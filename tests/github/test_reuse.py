@@ -61,7 +61,7 @@ STORIES: Final = {
     "ok": 1001,
     "orphan_commit": "pin the run id: /reuse-sweep-run 1001",
     "pinned_orphan": 1001,
-    "trimmed_source": "only a full sweep can be reused or replaced",
+    "trimmed_source": "only a full sweep can be reused or replaced. fix: set .* or delete the comment",
     "not_a_member": None,
     "quoted_in_text": None,
     "no_full_label": "no label asks for a full sweep",
