@@ -15,7 +15,7 @@ from matrix.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Finding", "Related", "Severity", "Span", "did_you_mean", "errors_of", "in_order", "one_line"]
+__all__ = ["Finding", "Related", "Severity", "Span", "did_you_mean", "errors_of", "in_order", "one_line", "printable"]
 
 
 class Severity(StrEnum):
@@ -89,10 +89,19 @@ def one_line(text: str) -> str:
     >>> one_line("as it is"), one_line("a\n::add-mask::b"), one_line(" ::error::x"), one_line("##[error]")
     ('as it is', 'a\\n::add-mask::b', ': :error::x', '# #[error]')
     """
-    if not text.isprintable():
-        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-    text = text.replace("##[", "# #[")
+    text = printable(text).replace("##[", "# #[")
     return f": :{text.lstrip()[2:]}" if text.lstrip().startswith("::") else text
+
+
+def printable(text: str) -> str:
+    r"""Text with every character to be seen: what breaks lines, turns text around or hides it is written out.
+
+    >>> printable("a\u202eb")
+    'a\\u202eb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def did_you_mean(wrong: str, known: Iterable[str], *, limit: int = 3, list_all: int = 12) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from matrix.findings import errors_of
+from matrix.findings import errors_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -307,7 +307,7 @@ def _counted(number: int, noun: str) -> str:
 def _visible(text: str, limit: int) -> str:
     """A line whose characters can all be seen: what turns text around or hides it is written out."""
     clipped = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in clipped)
+    return printable(clipped)
 
 
 def _fence(text: str, least: int) -> str:

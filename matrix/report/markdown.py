@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from matrix.findings import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -36,4 +38,4 @@ def cell(text: str) -> str:
     >>> cell("a|b <x>\n*c*")
     'a\\|b \\<x\\> \\*c\\*'
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))

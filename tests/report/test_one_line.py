@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.findings import Finding, Span, one_line
+from matrix.report.markdown import cell
 from matrix.report.text import print_findings
 from tests.changelog.support import BASE, Repository, entry
 from tests.cli.support import MASTER, RUNNERS, cli
@@ -36,6 +37,11 @@ def test_any_text(text: str) -> None:
 @given(st.text(alphabet=st.characters(categories=("L", "N")), max_size=40))
 def test_plain_text_stays(text: str) -> None:
     assert one_line(text) == text
+
+
+@given(st.text())
+def test_a_cell_of_a_table_hides_nothing(text: str) -> None:
+    assert cell(text).isprintable()
 
 
 @pytest.mark.parametrize("place", ["::add-mask::x.yaml", "a\n::error::b.yaml", "##[error].yaml"])
