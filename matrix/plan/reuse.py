@@ -315,7 +315,8 @@ def _named(number: int, pull: PullRequest, forge: Forge, workflow: str) -> tuple
 def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlier]:
     """The newest successful full sweep at one of the pull request's commits."""
     ended = [run for run in forge.runs(workflow, pull.head_ref) if run.conclusion == "success" and _own(run, pull)]
-    commits = set(forge.commits(pull.number)) if ended else set[str]()
+    # Of a long pull request the last commits are not listed.
+    commits = {pull.head_sha, *forge.commits(pull.number)} if ended else set[str]()
     orphans = [run for run in ended if run.head_sha not in commits]
     own = [run for run in ended if run.head_sha in commits]
     trimmed = []
@@ -333,7 +334,7 @@ def _newest(pull: PullRequest, forge: Forge, workflow: str) -> tuple[Run, Earlie
         raise _refuse(message, "reuse-not-full", f"name a full sweep: {COMMAND} RUN")
     if orphans:
         run = orphans[0]
-        cut = f"; only the first {_LISTED_COMMITS} commits are listed" if len(commits) < pull.commits else ""
+        cut = f"; only the first {_LISTED_COMMITS} commits are listed" if pull.commits > _LISTED_COMMITS else ""
         message = f"run {run.id} ran at {run.head_sha[:12]}, which is no commit of this pull request any more{cut}."
         raise _refuse(message, "reuse-orphan", f"pin the run id: {COMMAND} {run.id}")
     message = "no sweep of this pull request has ended with success."

@@ -202,6 +202,11 @@ def many_commits(site: Site) -> None:
     swept(site, 5, site.commits[-1])
 
 
+def head_of_many(site: Site) -> None:
+    many_commits(site)
+    site.head = site.commits[-1]
+
+
 class Case(NamedTuple):
     """``wanted``: the reused points, or the text of the refusal."""
 
@@ -240,6 +245,7 @@ CASES: Final[dict[str, Case]] = {
     "of a fork with a branch of the same name": Case(of_a_fork, None, "has ended with success"),
     "after a force-push": Case(lambda site: swept(site, 5, OLD), None, "pin the run id: /reuse-sweep-run 5"),
     "behind the commits that are listed": Case(many_commits, None, "only the first 250 commits are listed"),
+    "at the head, behind the commits that are listed": Case(head_of_many, None, BOTH),
     "not a zip file": Case(packed(b"PK?"), 5, "no plan that can be read"),
     "a zip file without a plan": Case(packed(zipped({"x": "{}"})), 5, "no plan that can be read"),
     "a plan that cannot be unpacked": Case(packed(torn()), 5, "no plan that can be read"),
