@@ -15,11 +15,13 @@ __all__ = ["forge_of", "number_of", "sticky_of"]
 _TOKEN: Final = "GITHUB_TOKEN"  # noqa: S105 - where it is, not what it is
 
 
-def forge_of(repository: str, environment: Mapping[str, str]) -> GitHub:
-    """A repository by ``GITHUB_TOKEN`` and ``GITHUB_API_URL``."""
+def forge_of(repository: str, environment: Mapping[str, str], *, minutes: int = 15) -> GitHub:
+    """A repository by ``GITHUB_TOKEN`` and ``GITHUB_API_URL``; ``minutes`` is how long all its answers may take."""
     from matrix.github import API, GitHub
+    from matrix.retry import Patience
 
-    return GitHub(repository, environment.get(_TOKEN), api=environment.get("GITHUB_API_URL") or API)
+    api = environment.get("GITHUB_API_URL") or API
+    return GitHub(repository, environment.get(_TOKEN), api=api, patience=Patience(total=minutes * 60.0))
 
 
 def sticky_of(name: str, environment: Mapping[str, str], author: str | None = None) -> Sticky:

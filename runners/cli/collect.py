@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["collect"]
 
+_MINUTES = 50
+"""How long fetching may take: packed logs are large, and the job ends after an hour."""
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -84,7 +86,7 @@ def _tallied(folder: Path, plan: Path, digest: str | None, repository: str | Non
         return tally(planned, folder)
     from matrix.cli.forge import forge_of
 
-    with forge_of(repository, os.environ) as forge:
+    with forge_of(repository, os.environ, minutes=_MINUTES) as forge:
         return tally(planned, folder, forge)
 
 

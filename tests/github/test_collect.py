@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from io import BytesIO
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +14,8 @@ from click.testing import CliRunner
 from matrix.plan.reuse import Reuse
 from runners.cli.main import main
 from runners.receipt import Receipt, Step
+from tests.github.clock import FakeClock
+from tests.github.odd_zips import broken, swollen
 from tests.github.server import INTEGRATION, REPOSITORY, Reply, Server, Site, error, zipped
 
 if TYPE_CHECKING:
@@ -210,28 +212,6 @@ def listing(results: Any) -> bytes:
     return zipped(left(THEN, DIGESTS[REUSED], results=results))
 
 
-def broken(method: int) -> bytes:
-    """A zip file with a file that cannot be unpacked, in each way of packing."""
-    data = BytesIO()
-    with ZipFile(data, "w", method) as archive:
-        archive.writestr(f"{THEN}/r.json", "x" * 9000)
-        archive.writestr(f"{THEN}/receipt.json", RECEIPT)
-    found = bytearray(data.getvalue())
-    begin = 30 + len(f"{THEN}/r.json")
-    found[begin + 4 : begin + 20] = b"\xff" * 16
-    return bytes(found)
-
-
-def swollen() -> bytes:
-    """Three files of 4 GB each, as the table of contents has it."""
-    data = bytearray(zipped({f"{THEN}/{number}": "x" for number in range(2)} | {f"{THEN}/receipt.json": RECEIPT}))
-    at = data.find(b"PK\x01\x02")
-    while at >= 0:
-        data[at + 24 : at + 28] = (0xFFFFFFF0).to_bytes(4, "little")
-        at = data.find(b"PK\x01\x02", at + 4)
-    return bytes(data)
-
-
 RECEIPT: Final = left(THEN, DIGESTS[REUSED])[f"{THEN}/receipt.json"]
 SITUATIONS: Final = {
     "no artifact": Situation(nothing, "run 1001 has no result of it", 1),
@@ -246,9 +226,9 @@ SITUATIONS: Final = {
     "a file that is not there": Situation(file_lost, "the receipt names this file, and it is not here", 3),
     "no zip file": Situation(packed(b"PK?"), "no whole zip file", 3),
     "half of a zip file": Situation(packed(zipped({f"{THEN}/receipt.json": RECEIPT})[:200]), "no whole zip file", 3),
-    "a zip file whose bzip2 is broken": Situation(packed(broken(ZIP_BZIP2)), "no whole zip file", 3),
-    "a zip file whose lzma is broken": Situation(packed(broken(ZIP_LZMA)), "no whole zip file", 3),
-    "a zip file whose deflate is broken": Situation(packed(broken(ZIP_DEFLATED)), "no whole zip file", 3),
+    "a zip file whose bzip2 is broken": Situation(packed(broken(ZIP_BZIP2, THEN)), "no whole zip file", 3),
+    "a zip file whose lzma is broken": Situation(packed(broken(ZIP_LZMA, THEN)), "no whole zip file", 3),
+    "a zip file whose deflate is broken": Situation(packed(broken(ZIP_DEFLATED, THEN)), "no whole zip file", 3),
     "an empty zip file": Situation(packed(zipped({})), "a result of it without a receipt", 3),
     "the folder of another": Situation(packed(zipped({"x/receipt.json": RECEIPT})), "without a receipt", 3),
     "a way out of the folder": Situation(
@@ -263,7 +243,7 @@ SITUATIONS: Final = {
     "an endless path": Situation(
         packed(zipped({f"{THEN}/{'x/' * 4000}y": "x", f"{THEN}/receipt.json": RECEIPT})), "cannot be unpacked", 3
     ),
-    "a file that fills any disk": Situation(packed(swollen()), "is too large", 3),
+    "a file that fills any disk": Situation(packed(swollen(THEN)), "is too large", 3),
     "a receipt of files that are no files": Situation(
         packed(listing([{"file": 7, "sha256": "a" * 64}])), "cannot be read", 3
     ),
@@ -356,6 +336,31 @@ def test_what_one_run_is_not_asked_for_the_next_is_not_either(world: World, site
     assert "its result is in run 900, and GitHub did not give it" in done.stderr
     again = world.collect()
     assert rows(again) == {NOW: ("success", None), REUSED: ("success", 1001), OTHER: ("success", 900)}
+
+
+def test_large_results_may_take_their_time(world: World, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr("matrix.github.SystemClock", lambda: clock)
+    kept(site)
+    kept(site, OTHER, DIGESTS[OTHER])
+    world.write({REUSED: THEN, OTHER: OTHER})
+
+    def slow(minutes: int) -> Callable[[Site], None]:
+        def pass_by(_: Site) -> None:
+            clock.time += minutes * 60
+
+        return pass_by
+
+    site.plant("^GET /store", slow(20), slow(20))
+    done = world.collect()
+    assert done.exit_code == 0, done.stderr
+    for name in (THEN, OTHER):
+        rmtree(world.results / "reused-1001" / name)
+    site.plant("^GET /store", slow(51))
+    done = world.collect()
+    assert rows(done) == {NOW: ("success", None), REUSED: ("success", 1001), OTHER: ("missing", 1001)}
+    assert "github-down" in done.stderr
+    assert "3000 s have passed" in done.stderr
 
 
 def test_one_that_cannot_be_had_leaves_the_others(world: World, site: Site) -> None:

@@ -152,7 +152,7 @@ def test_a_third_sweep_reuses_what_the_second_had_of_the_first(clone: Repository
 @pytest.mark.usefixtures("clone")
 def test_a_reuse_that_cannot_be_had_is_refused_with_its_cure(site: Site) -> None:
     swept(site, planned(), *IDS)
-    site.commits[:] = ["d" * 40]
+    site.runs[-1]["head_sha"] = "d" * 40
     site.comment("ada", "/reuse-sweep-run")
     plan = planned(status=1)
     assert plan["decision"] == "refuse"
