@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
+from matrix.errors import RefusedError
+from matrix.findings import Finding
+from matrix.forge import ForgeError, ForgeRule
 from matrix.plan.event import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from matrix.forge import Artifact, Forge, Run
 
@@ -23,6 +28,7 @@ PLAN: Final = "plan"
 RESULT: Final = "result-"
 """An artifact of this name and a point's id holds what the job of that point left, good or bad."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_GONE: Final = (404, 410)
 _SUMMARY: Final = "summary.json"
 _MAX_PLAN: Final = 1 << 29
 """Bytes of a plan as unpacked: a small file can be packed so that it fills any memory."""
@@ -92,14 +98,14 @@ class Earlier(NamedTuple):
             return frozenset(kept)
         if len(kept) > _MAX_READ:
             raise TooManyError(len(kept))
-        return frozenset(digest for digest, one in kept.items() if _is_good(forge.download(one), jobs[digest], digest))
+        return frozenset(digest for digest, one in kept.items() if _is_good(forge, one, jobs[digest], digest))
 
 
 def read_earlier(run: Run, forge: Forge) -> Earlier | None:
     """What a run left behind; None when its plan expired or is none that we read."""
     kept = [one for one in forge.artifacts(run.id) if not one.expired]
     plans = [one for one in kept if one.name == PLAN]
-    record = _member(forge.download(plans[0]), "plan.json", _MAX_PLAN) if plans else None
+    record = _member(BytesIO(forge.download(plans[0])), "plan.json", _MAX_PLAN) if plans else None
     mode = record.get("mode") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(mode, dict):
         return None
@@ -108,21 +114,40 @@ def read_earlier(run: Run, forge: Forge) -> Earlier | None:
     return Earlier(record, mode, results, run.conclusion == "success")
 
 
-def _is_good(data: bytes, name: str, digest: str) -> bool:
-    """Whether the summary of a launch says that this very job succeeded."""
-    summary = _member(data, f"{name}/{_SUMMARY}", _MAX_SUMMARY)
+def _is_good(forge: Forge, artifact: Artifact, name: str, digest: str) -> bool:
+    """Whether the summary of a launch says that this very job succeeded. Its logs may be large, so it takes a file.
+
+    Raises:
+        RefusedError: there is no room for the file.
+        ForgeError: the forge does not answer; that it has no such file, or none that can be read, is an answer.
+    """
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    try:
+        with TemporaryDirectory(prefix="matrix-") as folder:
+            packed = Path(folder, "result.zip")
+            forge.save(artifact, packed)
+            summary = _member(packed, f"{name}/{_SUMMARY}", _MAX_SUMMARY)
+    except ForgeError as error:
+        if error.status in _GONE or error.rule is ForgeRule.ANSWER:
+            return False
+        raise
+    except OSError as error:
+        message = f"the results of an earlier run cannot be looked at here: {error.strerror or error}."
+        fix = "make room for temporary files, or name a run that ended with success"
+        raise RefusedError([Finding(rule="reuse-room", message=message, fix=fix)]) from None
     if not isinstance(summary, dict):
         return False
     return summary.get("success") is True and summary.get("digest") == digest and summary.get("id") == name
 
 
-def _member(data: bytes, name: str, limit: int) -> Any:
+def _member(packed: Path | BytesIO, name: str, limit: int) -> Any:
     """A JSON file of a zip file; None where it is not there, is no JSON, or is larger than ``limit`` bytes."""
-    from io import BytesIO
     from zipfile import ZipFile
 
     try:
-        with ZipFile(BytesIO(data)) as archive:
+        with ZipFile(packed) as archive:
             member = archive.getinfo(name)
             if member.file_size > limit:
                 return None
@@ -131,7 +156,7 @@ def _member(data: bytes, name: str, limit: int) -> Any:
     except zip_faults():
         return None
     except (OSError, KeyError):
-        # OSError: bz2 says so of its data. The file is in memory.
+        # OSError: bz2 says so of its data.
         return None
 
 

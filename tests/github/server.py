@@ -79,6 +79,7 @@ class Site:
     runs: list[dict[str, Any]] = field(default_factory=list)
     artifacts: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)
     expired: set[str] = field(default_factory=set)
+    sizes: dict[str, int] = field(default_factory=dict)
     planted: list[tuple[str, Reply | Callable[[Site], Reply | None]]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     tokens: set[str | None] = field(default_factory=set)
@@ -370,4 +371,9 @@ def permission(site: Site, login: str) -> Reply:
 
 def artifact(site: Site, run: int, place: int, one: tuple[str, bytes]) -> dict[str, Any]:
     name, data = one
-    return {"id": run * 1000 + place, "name": name, "size_in_bytes": len(data), "expired": name in site.expired}
+    return {
+        "id": run * 1000 + place,
+        "name": name,
+        "size_in_bytes": site.sizes.get(name, len(data)),
+        "expired": name in site.expired,
+    }

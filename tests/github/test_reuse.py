@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from errno import ENOSPC
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zipfile import ZIP_BZIP2, ZipFile
@@ -207,6 +208,19 @@ def head_of_many(site: Site) -> None:
     site.head = site.commits[-1]
 
 
+def large(size: int) -> Callable[[Site], object]:
+    def change(site: Site) -> None:
+        swept(site, 5, PUSHED, conclusion="failure")
+        site.sizes["result-x--c2"] = size
+
+    return change
+
+
+def gone_meanwhile(site: Site) -> None:
+    swept(site, 5, PUSHED, conclusion="failure")
+    site.plant("artifacts/5001/zip$", error(410, "Artifact has expired"))
+
+
 class Case(NamedTuple):
     """``wanted``: the reused points, or the text of the refusal."""
 
@@ -237,6 +251,9 @@ CASES: Final[dict[str, Case]] = {
     "ran something else than was planned": Case(ran_something_else, 5, {"x--c1": "x--c1"}),
     "success that is no boolean": Case(success_in_words, 5, {"x--c1": "x--c1"}),
     "failed, with summaries that are none": Case(odd_summaries, 5, "the result of none of these points"),
+    "failed, with logs of 1 GB": Case(large(1 << 30), 5, BOTH),
+    "failed, with more than anybody reads": Case(large(5 << 30), 5, {"x--c1": "x--c1"}),
+    "failed, and a result expired since it was listed": Case(gone_meanwhile, 5, {"x--c2": "x--c2"}),
     "still running": Case(lambda site: swept(site, 5, PUSHED, conclusion=None), 5, "has not ended"),
     "no such run": Case(id, 5, "there is no run 5"),
     "none at all": Case(id, None, "has ended with success"),
@@ -336,6 +353,18 @@ def test_too_many_results_to_ask_one_by_one(site: Site, github: GitHub) -> None:
     site.runs[0]["conclusion"] = "success"
     found = find_reuse(request, rows, 77, forge=github, registry=registry(), workflow=WORKFLOW)
     assert len(found.points) == 201
+
+
+def test_no_room_to_look_into_a_result(site: Site, github: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    ready(site)
+    swept(site, 5, PUSHED, conclusion="failure")
+    site.comment("ada", "/reuse-sweep-run 5")
+    monkeypatch.setattr(github, "save", full)
+    with pytest.raises(RefusedError, match=r"reuse-room: .*No space left on device"):
+        asked(github)
 
 
 def test_an_api_that_fails_is_no_answer(site: Site, github: GitHub) -> None:
