@@ -7,6 +7,8 @@ import re
 import secrets
 from typing import Final
 
+from matrix.findings import printable as written_out
+
 __all__ = ["defused", "for_log", "on_one_line", "printable", "stop_commands", "visible"]
 
 # Colours are kept. What else a terminal takes as an order is left out whole: CSI, then strings such as a title.
@@ -34,11 +36,7 @@ def printable(line: str) -> str:
     """A line without orders to a terminal, other characters that cannot be seen written as escapes."""
     if line.isprintable():
         return line
-    line = _ORDER.sub("", line)
-    return "".join(
-        letter if letter.isprintable() or letter == "\t" else letter.encode("unicode_escape").decode()
-        for letter in line
-    )
+    return "\t".join(map(written_out, _ORDER.sub("", line).split("\t")))
 
 
 def on_one_line(text: str) -> str:
