@@ -28,6 +28,7 @@ from runners.workspace import (
     lacking,
     make_job_folder,
     patched_tree,
+    sha256_of,
     write_atomic,
     write_yaml,
 )
@@ -194,7 +195,7 @@ def prepare(
             "recipe-content-sha256": resolved.content_sha256,
             "cluster-file-sha256": sha256(cluster_text.encode()).hexdigest(),
             "profile": profile.cluster,
-            "profile-sha256": sha256(profile.source.read_bytes()).hexdigest(),
+            "profile-sha256": sha256_of(profile.source),
             "variables": dict(profile.variables),
             "container": {image: profile.container(image) for image in images_of(resolved.document)},
             "rdma-userspace": wishes.rdma,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from matrix.errors import RefusedError
 from runners.prepare import Wishes
 from runners.resolved import resolve
-from runners.workspace import JobFolder, checkout_of
+from runners.workspace import JobFolder, checkout_of, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,7 +69,7 @@ def changes(receipt: Receipt, target: Target, profile: Profile, software: Mappin
         ("digest", receipt.point.get("digest"), target.row["digest"]),
         *((key, receipt.software.get(key), value) for key, value in software.items()),
         ("recipe", receipt.inputs.get("recipe-content-sha256"), _recipe(target, profile)),
-        ("cluster profile", receipt.inputs.get("profile-sha256"), _sha256(profile.source)),
+        ("cluster profile", receipt.inputs.get("profile-sha256"), sha256_of(profile.source)),
         ("workspace", receipt.inputs.get("workspace-commit"), checkout_of(profile.workspace).commit),
         ("variables", receipt.inputs.get("variables"), dict(profile.variables)),
     ):
@@ -83,12 +82,6 @@ def _recipe(target: Target, profile: Profile) -> str | None:
         return resolve(target.point, tag="x", scratch=JobFolder(root=profile.jobs / "x").scratch).content_sha256
     except RefusedError:
         return None
-
-
-def _sha256(path: Path) -> str:
-    from hashlib import sha256
-
-    return sha256(path.read_bytes()).hexdigest()
 
 
 def _short(value: Any) -> str:
