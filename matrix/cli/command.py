@@ -12,11 +12,11 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    _ParamType = click.ParamType[Any]
+    ParamType = click.ParamType[Any]
 else:
-    _ParamType = click.ParamType  # generic from click 8.5 on
+    ParamType = click.ParamType  # generic from click 8.5 on
 
-__all__ = ["Command", "FileName", "flag_that_ends"]
+__all__ = ["Command", "FileName", "ParamType", "flag_that_ends"]
 
 
 def flag_that_ends(*names: str, text: str, say: Any) -> click.Option:
@@ -43,7 +43,7 @@ class Command(click.Command):
         return self._help
 
 
-class FileName(_ParamType):
+class FileName(ParamType):
     """The name of a file or folder, whether or not it is there; a shell offers those that are."""
 
     name = "path"

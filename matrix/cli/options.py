@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from matrix.cli.command import FileName
+from matrix.cli.command import FileName, ParamType
 from matrix.cli.complete import offer_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matrix.workspace import Workspace
-
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType  # generic from click 8.5 on
 
 __all__ = ["Listed", "Positive", "file_options", "kept", "terminal_width", "workspace_of"]
 
@@ -39,12 +35,12 @@ class Positive(click.FloatRange):
         return number
 
 
-class Listed(_ParamType):
+class Listed(ParamType):
     """Words separated by commas; the option may be repeated too."""
 
     name = "text"
 
-    def __init__(self, member: _ParamType = click.STRING) -> None:
+    def __init__(self, member: ParamType = click.STRING) -> None:
         self.member = member
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
@@ -61,7 +57,7 @@ def flatten(_: click.Context, __: click.Parameter, value: Any) -> tuple[Any, ...
 
 
 def listed(
-    *names: str, member: _ParamType = click.STRING, words: str | None = None, **settings: Any
+    *names: str, member: ParamType = click.STRING, words: str | None = None, **settings: Any
 ) -> Callable[[Any], Any]:
     """An option that takes several words. ``words``: the kind of them that a shell offers."""
     if words is not None:
