@@ -186,9 +186,7 @@ class Point(NamedTuple):
         """
         deployment, concs = self.deployment, self.concs
         conc = f"[{','.join(map(str, concs))}]" if deployment.multinode else str(concs[0])
-        texts = deployment.eval_texts if self.eval_only else deployment.texts
-        if texts.shared is None:
-            texts.seal(deployment, eval_only=self.eval_only)
+        texts = self._texts()
         return texts.digest(conc, evaluation_texts(self.evaluation, True)[1] if self.eval_only else "")
 
     def digest_payload(self) -> dict[str, Any]:
@@ -231,9 +229,7 @@ class Point(NamedTuple):
     def row_json(self) -> str:
         """The row as JSON text, put together from what the deployment's points share."""
         deployment, concs, run_eval, evaluation = self.deployment, self.concs, self.run_eval, self.evaluation
-        texts = deployment.eval_texts if self.eval_only else deployment.texts
-        if texts.shared is None:
-            texts.seal(deployment, eval_only=self.eval_only)
+        texts = self._texts()
         dashed = str(concs[0]) if len(concs) == 1 else "-".join(map(str, concs))
         conc = f"[{dashed.replace('-', ', ')}]" if deployment.multinode else dashed
         if deployment.agentic:
@@ -252,6 +248,13 @@ class Point(NamedTuple):
             f"{texts.head}{conc}{texts.middle}{own}{texts.end}{marks}{texts.before_id}{dashed}{deployment.tail}{eval_end}"
             f'{texts.before_name}{dashed}{name_end}{texts.before_digest}{digest}"}}'
         )
+
+    def _texts(self) -> Texts:
+        """What it shares with the others of its deployment, with the hashes."""
+        texts = self.deployment.eval_texts if self.eval_only else self.deployment.texts
+        if texts.shared is None:
+            texts.seal(self.deployment, eval_only=self.eval_only)
+        return texts
 
     def _eval_end(self) -> str:
         framework = self.evaluation.framework if self.evaluation is not None else "lm-eval"
