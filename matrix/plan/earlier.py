@@ -171,6 +171,6 @@ def zip_faults() -> tuple[type[Exception], ...]:
     try:
         from lzma import LZMAError
     except ImportError:
-        # A Python that was built without it says NotImplementedError or RuntimeError.
+        # What it packs is then told by a RuntimeError of zipfile.
         return BadZipFile, ZlibError, EOFError, RuntimeError, ValueError
     return BadZipFile, ZlibError, LZMAError, EOFError, RuntimeError, ValueError

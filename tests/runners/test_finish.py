@@ -149,12 +149,9 @@ def test_what_only_this_host_lacks_is_collected_by_the_next_launch(
     assert not host.source.exists()
 
 
-@pytest.mark.parametrize("digest", ["d", "another"])
-def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: str
-) -> None:
-    """A controller forgets within minutes, and not every site has accounting."""
-    host = Host(tmp_path)
+def left_by_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A host whose launch could not keep what its good job left."""
+    host = Host(folder)
 
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -162,6 +159,15 @@ def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(finishing, "pack_logs", fail)
         assert not host.end()
+    return host
+
+
+@pytest.mark.parametrize("digest", ["d", "another"])
+def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: str
+) -> None:
+    """A controller forgets within minutes, and not every site has accounting."""
+    host = left_by_a_full_disk(tmp_path, monkeypatch)
     programs = Programs(squeue=[NO_SUCH_JOB], scontrol=[NO_SUCH_JOB], sacct=[NO_ACCOUNTING])
     run = replace(host.run, slurm=Slurm(call=programs))
     flight = left_behind(host.place, cast("Target", SimpleNamespace(row={"digest": digest})), run)
@@ -176,14 +182,7 @@ def test_what_slurm_has_forgotten_meanwhile_is_collected_all_the_same(
 
 
 def test_a_sweep_collects_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = Host(tmp_path)
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(finishing, "pack_logs", fail)
-        assert not host.end()
+    host = left_by_a_full_disk(tmp_path, monkeypatch)
     programs = Programs(squeue=[NO_SUCH_JOB])
     run = replace(host.run, slurm=Slurm(call=programs))
     target = cast("Target", SimpleNamespace(row={**ROW, "digest": "d"}))
