@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from matrix.findings import Finding
 
-__all__ = ["Settings", "find_settings"]
+__all__ = ["LABELS", "Settings", "find_settings"]
+
+LABELS: Final = "configs/labels.yaml"
+"""Where the label registry is unless ``[tool.matrix]`` says otherwise."""
 
 _TABLE: Final = "[tool.matrix"
 _PATH_LISTS: Final = ("masters", "recipes")
@@ -104,7 +107,7 @@ def _from_table(folder: str, shown: str, table: dict[str, Any]) -> Settings:
         golden=place("golden", "configs/golden"),
         evals=place("evals", "configs/evals.yaml"),
         changelog=place("changelog", "perf-changelog.yaml"),
-        labels=place("labels", "configs/labels.yaml"),
+        labels=place("labels", LABELS),
         workflows=place("workflows", ".github/workflows"),
         clusters=place("clusters", "configs/clusters"),
         repository=table.get("repository"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any, Final
 
+from matrix.config.settings import LABELS
 from matrix.config.source import loads
 from matrix.errors import RefusedError
 from matrix.findings import Finding, Severity, Span
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["loosened"]
 
 _BUDGET: Final = "budget-gpu-hours"
-_LABELS: Final = "configs/labels.yaml"
 _RULE: Final = "sweep-bounds"
 
 
@@ -33,7 +33,7 @@ def loosened(history: History, base: Revision, head: Revision, root: str = "") -
     below = f"{root}/" if root else ""
     before, after = (_table(history, revision, below) for revision in (base, head))
     yield from _budget(before.get(_BUDGET), after.get(_BUDGET), f"{below}pyproject.toml")
-    places = [posixpath.normpath(below + str(table.get("labels", _LABELS))) for table in (before, after)]
+    places = [posixpath.normpath(below + str(table.get("labels", LABELS))) for table in (before, after)]
     registries = [_registry(history, *one) for one in zip((base, head), places, strict=True)]
     if registries[0] is not None and registries[1] is not None:
         yield from _rights(registries[0], registries[1], places[1])
