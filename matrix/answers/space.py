@@ -10,7 +10,7 @@ from matrix.points.pipeline import expand
 from matrix.points.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from matrix.findings import Finding
     from matrix.points.pipeline import Expansion
@@ -24,7 +24,7 @@ class Lowest:
     """Of each family of some points the one with the lowest concurrency; accuracy runs apart."""
 
     def __init__(self, points: Iterable[Point]) -> None:
-        self._found: dict[tuple[bool, str], Point] = {}
+        self._found: dict[tuple[bool, Hashable], Point] = {}
         for point in points:
             key = (point.eval_only, point.deployment.family)
             if key not in self._found or min(point.concs) < min(self._found[key].concs):

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from matrix.config.model import Aggregated, Disaggregated, SingleNode
+from matrix.config.model import Aggregated, SingleNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from matrix.config.fleet import Fleet
-    from matrix.config.model import Config, Entry, Scenario, Topology, Worker
+    from matrix.config.model import Config, Disaggregated, Entry, Scenario, Topology
     from matrix.findings import Finding, Span
 
     _PerNode = Callable[[str], tuple[int, ...]]
-    _Place = Callable[[], Span]
 
 __all__ = ["MAX_NODE_DRAM_MIB", "BudgetError", "dram_budget_gb", "gpus_used", "topology_nodes"]
 
 MAX_NODE_DRAM_MIB: Final = 2_861_022
 """3 TB: what one node gives at most, however much it has."""
 
+_NODES: Final = ("PREFILL_NODES=", "DECODE_NODES=")
 _BYTES_PER_MIB: Final = 1024 * 1024
 _BYTES_PER_GB: Final = 1_000_000_000
 
@@ -108,36 +108,47 @@ def _place_of(config: Config, entry: Entry) -> Span:
 
 
 def topology_nodes(
-    topology: Aggregated | Disaggregated, runner: str, fleet: Fleet, gpus_per_node: _PerNode, place: _Place
+    topology: Aggregated | Disaggregated,
+    config: Config,
+    entry: Entry,
+    runner: str,
+    fleet: Fleet,
+    gpus_per_node: _PerNode,
 ) -> int:
     """Nodes by the topology alone: per role a ``PREFILL_NODES``/``DECODE_NODES`` setting, or its replicas' GPUs.
 
-    ``gpus_per_node`` is `Fleet.gpus_per_node`, or a cache of it; ``place`` says where a refusal points.
+    ``gpus_per_node`` is `Fleet.gpus_per_node`, or a cache of it.
 
     Raises:
         BudgetError: contradicting settings, or nothing tells how many GPUs a node of the runner has.
     """
-    if isinstance(topology, Aggregated):
-        if topology.num_nodes is not None:
-            return topology.num_nodes
-        prefill = topology.worker
-    else:
-        prefill = topology.prefill
-    nodes = _role_nodes("PREFILL_NODES=", prefill, runner, fleet, gpus_per_node, place)
-    return nodes + _role_nodes("DECODE_NODES=", topology.decode, runner, fleet, gpus_per_node, place)
+    if isinstance(topology, Aggregated) and topology.num_nodes is not None:
+        return topology.num_nodes
+    nodes = 0
+    for name, worker in zip(_NODES, topology.workers, strict=True):
+        if worker.settings and (stated := [setting for setting in worker.settings if setting.startswith(name)]):
+            nodes += _stated(name, stated, config, entry)
+            continue
+        label = worker.hardware or runner
+        known = gpus_per_node(label)
+        if len(known) != 1:
+            raise _open_count(label, known, fleet, config, entry)
+        nodes += -(-worker.replicas * worker.gpus // known[0])
+    return nodes
 
 
-def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_node: _PerNode, place: _Place) -> int:
-    if worker.settings and (stated := [setting for setting in worker.settings if setting.startswith(name)]):
-        counts = sorted({setting[len(name) :] for setting in stated})
-        if len(counts) == 1 and counts[0].isdecimal() and int(counts[0]) > 0:
-            return int(counts[0])
-        message = f"the settings {' and '.join(f'{name}{count}' for count in counts)} do not name one count of nodes."
-        raise _refusal(rule="node-count", message=message, fix=f"keep one {name}N with N >= 1", span=place())
-    label = worker.hardware or runner
-    known = gpus_per_node(label)
-    if len(known) == 1:
-        return -(-worker.replicas * worker.gpus // known[0])
+def _stated(name: str, stated: list[str], config: Config, entry: Entry) -> int:
+    """The count that the settings of a role name."""
+    counts = sorted({setting[len(name) :] for setting in stated})
+    if len(counts) == 1 and counts[0].isdecimal() and int(counts[0]) > 0:
+        return int(counts[0])
+    message = f"the settings {' and '.join(f'{name}{count}' for count in counts)} do not name one count of nodes."
+    fix = f"keep one {name}N with N >= 1"
+    raise _refusal(rule="node-count", message=message, fix=fix, span=_place_of(config, entry))
+
+
+def _open_count(label: str, known: tuple[int, ...], fleet: Fleet, config: Config, entry: Entry) -> BudgetError:
+    """Nothing, or several things, say how many GPUs a node has."""
     if known:
         sizes = " or ".join(map(str, known))
         message = f"clusters of the family of {label} have {sizes} GPUs a node, so its node count is open."
@@ -147,7 +158,7 @@ def _role_nodes(name: str, worker: Worker, runner: str, fleet: Fleet, gpus_per_n
             f"nothing in {fleet.document.name} says how many GPUs a node of {label} has, so its node count is open."
         )
         fix = "add its hardware record there, or mend the label"
-    raise _refusal(rule="hardware-missing", message=message, fix=fix, span=place())
+    return _refusal(rule="hardware-missing", message=message, fix=fix, span=_place_of(config, entry))
 
 
 def _refusal(*, rule: str, message: str, fix: str, span: Span) -> BudgetError:

@@ -256,7 +256,7 @@ def _all_evals(points: Iterable[Point], policy: EvalPolicy) -> Iterator[Point]:
     for point in points:
         deployment = point.deployment
         if deployment.multinode and policy.eligible(deployment):
-            merged.setdefault(deployment.texts.canonical, set()).update(point.concs)
+            merged.setdefault((deployment.family, deployment.selector), set()).update(point.concs)
     default = policy.default
     for point in points:
         deployment = point.deployment
@@ -269,7 +269,7 @@ def _all_evals(points: Iterable[Point], policy: EvalPolicy) -> Iterator[Point]:
         if not deployment.multinode:
             yield Point(deployment, point.concs, True, Evaluation(default.framework, default.suite), True)
             continue
-        concs = tuple(sorted(merged.pop(deployment.texts.canonical, ())))
+        concs = tuple(sorted(merged.pop((deployment.family, deployment.selector), ())))
         if concs:
             top, all_concs = (concs[-1], None) if deployment.agentic else (None, True)
             yield Point(deployment, concs, True, Evaluation(default.framework, default.suite, top, all_concs), True)
@@ -298,9 +298,7 @@ def trim(points: Iterable[Point]) -> Iterator[Point]:
             yield point
             continue
         conc = lowest.conc if point.deployment.multinode else None
-        yield point._replace(
-            run_eval=True, evaluation=lowest.evaluation._replace(conc=conc, all_concs=lowest.all_concs)
-        )
+        yield point._replace(run_eval=True, evaluation=lowest.evaluation.at(conc, lowest.all_concs))
 
 
 def smoke(points: Iterable[Point]) -> Iterator[Point]:
@@ -341,7 +339,7 @@ def _shrunk(point: Point, conc: int) -> Point:
         return point
     evaluation = point.evaluation
     if evaluation is not None and evaluation.conc is not None:
-        evaluation = evaluation._replace(conc=conc)
+        evaluation = evaluation.at(conc, evaluation.all_concs)
     return point._replace(concs=(conc,), evaluation=evaluation)
 
 
@@ -355,6 +353,6 @@ def _smoke_copy(point: Point) -> Point:
     evaluation = point.evaluation
     if point.deployment.multinode and evaluation is not None:
         conc = evaluation.conc or max(point.concs)
-        evaluation = evaluation._replace(conc=conc, all_concs=False)
+        evaluation = evaluation.at(conc, False)
         return point._replace(concs=(conc,), evaluation=evaluation, eval_only=True)
     return point._replace(eval_only=True)

@@ -150,9 +150,7 @@ class _Surveyor:
         """The count by topology. A runners file that need not hold every fact leaves it open, with a warning."""
         fleet = self.facts.fleet
         try:
-            return topology_nodes(
-                topology, runner, fleet, self.gpus_per_node, lambda: config.document.span(entry.node.mark)
-            )
+            return topology_nodes(topology, config, entry, runner, fleet, self.gpus_per_node)
         except BudgetError as error:
             if fleet.complete or error.finding.rule != "hardware-missing":
                 raise
@@ -314,6 +312,8 @@ class Selection:
                 for deployment in group:
                     for conc in ladder:
                         yield deployment, (conc,)
+            for deployment in group:
+                deployment.forget()
 
     def _kept(self) -> Iterator[tuple[Deployment, tuple[int, ...]]]:
         for deployment, concs in self._all():

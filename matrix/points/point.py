@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from matrix.config.model import Aggregated, SingleNode
 from matrix.config.source import plain
-from matrix.points.row import AGENTIC_SECONDS, CONFIG_FILE, Frame, exp_name
+from matrix.points.row import AGENTIC_SECONDS, CONFIG_FILE, Frame, exp_name, family_key
 from matrix.points.texts import Texts, evaluation_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matrix.config.model import Entry
     from matrix.recipes.recipe import Recipe
 
@@ -33,20 +35,51 @@ _MARKS: Final = {None: "", True: ', "run-eval": true', False: ', "run-eval": fal
 _SPEC_TAG: Final = {"none": "", "mtp": "-mtp", "draft_model": "-draft"}
 
 
-class Stack(NamedTuple):
+# Plain classes with slots for the same reason as in `matrix.config.model`.
+
+
+class Stack:
     """The software below a recipe: the pin of the submodule and its patches as sorted ``(file, sha256)`` pairs."""
 
-    pin: str = ""
-    patches: tuple[tuple[str, str], ...] = ()
+    __slots__ = ("patches", "pin")
+
+    def __init__(self, pin: str = "", patches: tuple[tuple[str, str], ...] = ()) -> None:
+        self.pin: Final = pin
+        self.patches: Final = patches
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stack) and (self.pin, self.patches) == (other.pin, other.patches)
+
+    def __hash__(self) -> int:
+        return hash((self.pin, self.patches))
+
+    def __repr__(self) -> str:
+        return f"Stack({self.pin!r}, {self.patches!r})"
 
 
-class Evaluation(NamedTuple):
+class Evaluation:
     """An accuracy run. ``conc``: the one evaluated of a multi-node point's list; ``all_concs``: whether all are."""
 
-    framework: str
-    suite: str
-    conc: int | None = None
-    all_concs: bool | None = None
+    __slots__ = ("all_concs", "conc", "framework", "suite")
+
+    def __init__(self, framework: str, suite: str, conc: int | None = None, all_concs: bool | None = None) -> None:
+        self.framework: Final = framework
+        self.suite: Final = suite
+        self.conc: Final = conc
+        self.all_concs: Final = all_concs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Evaluation) and self.fields() == other.fields()
+
+    def __hash__(self) -> int:
+        return hash((self.framework, self.suite, self.conc, self.all_concs))
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.framework!r}, {self.suite!r}, {self.conc!r}, {self.all_concs!r})"
+
+    def at(self, conc: int | None, all_concs: bool | None) -> Evaluation:
+        """The same suite at other concurrencies."""
+        return Evaluation(self.framework, self.suite, conc, all_concs)
 
     def fields(self) -> dict[str, Any]:
         """Its fields of a row."""
@@ -107,7 +140,7 @@ class Deployment:
         self.node_end = f"--on-{_safe(frame.runner)}" if frame.on_node else ""
         self._texts: Texts | None = None
         self._eval_texts: Texts | None = None
-        self._family: str | None = None
+        self._family: Hashable = None
 
     @property
     def title(self) -> str:
@@ -115,14 +148,11 @@ class Deployment:
         return f"{self.frame.title} {self.topology}"
 
     @property
-    def family(self) -> str:
+    def family(self) -> Hashable:
         """Equal for deployments whose rows differ in the selector of one recipe file at most."""
         family = self._family
         if family is None:
-            family = self.texts.canonical
-            if self.selector is not None and self.reference is not None:
-                family = family.replace(self.reference, self.reference.removesuffix(f":{self.selector}"))
-            self._family = family
+            family = self._family = family_key(self)
         return family
 
     @property
@@ -141,19 +171,40 @@ class Deployment:
             texts = self._eval_texts = Texts(self, eval_only=True)
         return texts
 
+    def forget(self) -> None:
+        """Drop the texts: a stream that has passed its points needs the memory for the next ones."""
+        self._texts = self._eval_texts = None
 
-class Point(NamedTuple):
+
+class Point:
     """One job: a deployment at the concurrencies of one allocation.
 
     ``run_eval`` is None before evals were marked; ``evaluation`` says what is evaluated; an ``eval_only`` point
     measures accuracy alone.
     """
 
-    deployment: Deployment
-    concs: tuple[int, ...]
-    run_eval: bool | None = None
-    evaluation: Evaluation | None = None
-    eval_only: bool = False
+    __slots__ = ("concs", "deployment", "eval_only", "evaluation", "run_eval")
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        concs: tuple[int, ...],
+        run_eval: bool | None = None,
+        evaluation: Evaluation | None = None,
+        eval_only: bool = False,
+    ) -> None:
+        self.deployment: Final = deployment
+        self.concs: Final = concs
+        self.run_eval: Final = run_eval
+        self.evaluation: Final = evaluation
+        self.eval_only: Final = eval_only
+
+    def __repr__(self) -> str:
+        return f"<Point {self.id}>"
+
+    def _replace(self, **changes: Any) -> Point:
+        """The same with other values in some fields."""
+        return Point(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     @property
     def id(self) -> str:
@@ -186,8 +237,9 @@ class Point(NamedTuple):
         """
         deployment, concs = self.deployment, self.concs
         conc = f"[{','.join(map(str, concs))}]" if deployment.multinode else str(concs[0])
-        texts = self._texts()
-        return texts.digest(conc, evaluation_texts(self.evaluation, True)[1] if self.eval_only else "")
+        if self.eval_only:
+            return deployment.eval_texts.digest(conc, self._evaluation_texts()[2])
+        return deployment.texts.digest(conc, "")
 
     def digest_payload(self) -> dict[str, Any]:
         """What the digest covers, as JSON has it.
@@ -228,33 +280,34 @@ class Point(NamedTuple):
 
     def row_json(self) -> str:
         """The row as JSON text, put together from what the deployment's points share."""
-        deployment, concs, run_eval, evaluation = self.deployment, self.concs, self.run_eval, self.evaluation
-        texts = self._texts()
+        deployment, concs, run_eval = self.deployment, self.concs, self.run_eval
         dashed = str(concs[0]) if len(concs) == 1 else "-".join(map(str, concs))
         conc = f"[{dashed.replace('-', ', ')}]" if deployment.multinode else dashed
         if deployment.agentic:
             own, marks = str(concs[0]), _MARKS[run_eval]
         else:
             own, marks = "true" if run_eval else "false", ""
-        eval_end = name_end = eval_c = ""
         if self.eval_only:
-            eval_end, name_end = self._eval_end(), " eval"
-            fields, eval_c = evaluation_texts(evaluation, True)
+            texts, eval_end, name_end = deployment.eval_texts, self._eval_end(), " eval"
+            _, fields, eval_c = self._evaluation_texts()
             marks += fields
-        elif evaluation is not None:
-            marks += evaluation_texts(evaluation, False)[0]
+        else:
+            texts, eval_end, name_end, eval_c = deployment.texts, "", "", ""
+            if self.evaluation is not None:
+                marks += self._evaluation_texts()[0]
         digest = texts.digest(conc.replace(" ", ""), eval_c)
         return (
             f"{texts.head}{conc}{texts.middle}{own}{texts.end}{marks}{texts.before_id}{dashed}{deployment.tail}{eval_end}"
             f'{texts.before_name}{dashed}{name_end}{texts.before_digest}{digest}"}}'
         )
 
-    def _texts(self) -> Texts:
-        """What it shares with the others of its deployment, with the hashes."""
-        texts = self.deployment.eval_texts if self.eval_only else self.deployment.texts
-        if texts.shared is None:
-            texts.seal(self.deployment, eval_only=self.eval_only)
-        return texts
+    def _evaluation_texts(self) -> tuple[str, str, str]:
+        one = self.evaluation
+        return (
+            evaluation_texts(one.framework, one.suite, one.conc, one.all_concs)
+            if one is not None
+            else evaluation_texts(None)
+        )
 
     def _eval_end(self) -> str:
         framework = self.evaluation.framework if self.evaluation is not None else "lm-eval"

@@ -18,11 +18,15 @@ from matrix.config.model import ScenarioKind, SingleNode
 from matrix.lean import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matrix.config.model import Config, Entry, Scenario, Worker
     from matrix.config.source import Map
     from matrix.points.point import Deployment
 
-__all__ = ["AGENTIC_SECONDS", "CONFIG_FILE", "SEQUENCES", "Frame", "exp_name", "row_text", "scenario_name"]
+__all__ = [
+    "AGENTIC_SECONDS", "CONFIG_FILE", "SEQUENCES", "Frame", "exp_name", "family_key", "row_text", "scenario_name",
+]  # fmt: skip
 
 CONFIG_FILE: Final = "CONFIG_FILE="
 """The setting of a role that names its recipe."""
@@ -38,6 +42,7 @@ SEQUENCES: Final = {(8192, 1024): "8k1k", (1024, 1024): "1k1k"}
 _BOOL: Final = {False: "false", True: "true"}
 _SCENARIO_TYPE: Final = f'"scenario-type": "{ScenarioKind.AGENTIC}"'
 _SCENARIO_TYPE_C: Final = f'"scenario-type":"{ScenarioKind.AGENTIC}",'
+_RUN_EVAL_C: Final = '"run-eval":false,'
 _SPEC_DECODING: Final = {
     name: (f'"spec-decoding": "{name}", ', f'"spec-decoding":"{name}",') for name in ("none", "mtp", "draft_model")
 }
@@ -108,12 +113,11 @@ class Frame:
             )  # fmt: skip
 
 
-def row_text(d: Deployment, *, power: bool = True, named: bool = True) -> tuple[str, str, str, str, str, str]:
+def row_text(d: Deployment, *, power: bool = True, named: bool = True) -> tuple[str, str, str, str]:
     """The row as InferenceX's generator makes it without evals, cut where a point's own values go.
 
     First as it is shown, without the closing brace: up to the concurrency, up to a second value (the concurrency in an
-    agentic exp-name, else run-eval), and the rest. Then as canonical JSON without braces, exp-name and run-eval: up to
-    conc, up to run-eval, and the rest.
+    agentic exp-name, else run-eval), and the rest. Then as canonical JSON, without conc and exp-name.
 
     ``power`` false leaves out that the run wants its power measured, ``named`` false leaves out what names the recipe.
     """
@@ -130,20 +134,59 @@ def row_text(d: Deployment, *, power: bool = True, named: bool = True) -> tuple[
         head = f'{head}{sizes}{engine}"conc": '
         middle = f', {recipe}{memory}"exp-name": {quoted(name)[:-1]}'
         end = f"{quoted(name_end)[1:]}, {closing}"
+        run_c = ""
     else:
         duration_c = memory_c = budget_c = end = ""
         head = f'{head}{wanted}{sizes}"conc": '
         middle = f', {context}{engine}{recipe}"exp-name": {quoted(name)}, {closing}'
+        run_c = _RUN_EVAL_C
     backend, backend_c = _component("kv-offload-backend", entry.offload.backend)
     router, router_c = frame.router if entry.router is None else _component("router", entry.router)
     transfer, transfer_c = frame.transfer if entry.kv_p2p_transfer is None else _transfer(entry.kv_p2p_transfer)
     nodes, nodes_c = (f', "node-count": {d.nodes}', f'"node-count":{d.nodes},') if d.nodes is not None else ("", "")
-    end = f"{end}{backend}{router}{transfer}{nodes}"
-    most = (
-        f"{dcp_c}{disagg_c}{dp_attn_c}{duration_c}{ep_c}{software_c}{backend_c}{memory_c}{transfer_c}{model_c}{nodes_c}"
-        f"{osl_c}{ranks_c}{precision_c}{prefill_c}{wanted_c}{router_c}"
+    last_c = f"{spec_c}{recipe_c}{budget_c}{tp_c}"[:-1]
+    return (
+        head,
+        middle,
+        f"{end}{backend}{router}{transfer}{nodes}",
+        (
+            f"{{{adp_c}{dcp_c}{disagg_c}{dp_attn_c}{duration_c}{ep_c}{software_c}{backend_c}{memory_c}{transfer_c}{model_c}"
+            f"{nodes_c}{osl_c}{ranks_c}{precision_c}{prefill_c}{wanted_c}{router_c}{run_c}{runner_c}{last_c}}}"
+        ),
     )
-    return head, middle, end, adp_c, most, f"{runner_c}{spec_c}{recipe_c}{budget_c}{tp_c}"[:-1]
+
+
+def family_key(d: Deployment) -> Hashable:
+    """Equal for deployments whose canonical rows are equal but for the selector of the recipe that they name.
+
+    The values that such a row is made of: no text has to be made to compare two deployments.
+    """
+    entry, config, backend = d.entry, d.config, d.entry.offload.backend
+    router = entry.router or config.router
+    reference, selector = d.reference, d.selector
+    bare = reference if reference is None or selector is None else reference[: -len(selector) - 1]
+    topology = entry.topology
+    workers: tuple[Hashable, ...]
+    if isinstance(topology, SingleNode):
+        workers = topology.worker.sizes, bare
+    else:
+        named, family = f"{CONFIG_FILE}{reference}", f"{CONFIG_FILE}{bare}"
+        workers = tuple([
+            (w.replicas, w.sizes, w.hardware, _has_settings(w, entry.node),
+             *[family if text == named else text for text in w.settings])
+            for w in topology.workers
+        ])  # fmt: skip
+    return (
+        d.frame.canonical,
+        d.scenario.require_power,
+        workers,
+        entry.spec_decoding,
+        d.budget_gb,
+        None if backend is None else (backend["name"], backend.get("version")),
+        None if router is None else (router["name"], router["version"]),
+        entry.kv_p2p_transfer or config.kv_p2p_transfer,
+        d.nodes,
+    )
 
 
 def exp_name(d: Deployment) -> tuple[str, str]:
@@ -192,15 +235,18 @@ def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
 def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> tuple[str, str]:
     """A worker as it is written, with its sizes made explicit; an idle copy has no settings."""
     node = worker.node
-    aggregated = "worker" in entry
-    has_settings = node.get("additional-settings") is not None and (worker.replicas > 0 or not aggregated)
+    has_settings = _has_settings(worker, entry)
     shown, end, shown_c, end_c = _worker(
-        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, aggregated, has_settings
+        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, "worker" in entry, has_settings
     )
     if not has_settings:
         return shown, shown_c
     settings = [quoted(text) for text in worker.settings if named or not text.startswith(CONFIG_FILE)]
     return f"{shown}{', '.join(settings)}{end}", f"{shown_c}{','.join(settings)}{end_c}"
+
+
+def _has_settings(worker: Worker, entry: Map) -> bool:
+    return worker.node.get("additional-settings") is not None and (worker.replicas > 0 or "worker" not in entry)
 
 
 # What many rows have alike. The bound keeps a search space of a million different ones from filling the memory.

@@ -343,7 +343,8 @@ def test_paper(browser: Browser, shipped: Path) -> None:
         page.emulate_media(media="print")
         assert page.is_hidden("#matrix")
         assert page.is_hidden("#point .close")
-        assert page.locator("#point details:not([open])").count() == 0
+        # The page is told of the medium by an event of its own.
+        page.locator("#point details:not([open])").first.wait_for(state="detached")
         assert page.locator("#point").evaluate("node => getComputedStyle(node).position") == "static"
 
 
