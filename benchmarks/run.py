@@ -40,12 +40,12 @@ TAB: Final = """\
 import os, sys
 os.environ.update(XDG_CACHE_HOME=sys.argv[1], COMP_WORDS=sys.argv[2], COMP_CWORD=sys.argv[3])
 os.environ["_MATRIX_COMPLETE"] = "bash_complete"
-from matrix.cli.main import main
-main()
+from matrix.cli.start import matrix
+matrix()
 """
 """A shell that asks at Tab: the cache folder, the line, and which of its words is completed."""
 
-VALIDATE: Final = "from matrix.cli.changelog import validate_main; validate_main()"
+VALIDATE: Final = "from matrix.cli.start import validate_perf_changelog; validate_perf_changelog()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.main import run
 from matrix.cli.options import file_options
 from matrix.cli.report import tell
@@ -37,40 +37,40 @@ def changelog() -> None:
 def revision_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What is compared, and whose links are right."""
     options = [
-        click.option("--file", "path", type=_PATH, help="The log. [default: perf-changelog.yaml]"),
-        click.option("--base-ref", metavar="REF", help="Compare with this commit. [default: where the branch began]"),
-        click.option("--base-file", type=_PATH, help="Compare with this file; git is not asked."),
-        click.option("--head-file", type=_PATH, help="The changed file; goes with --base-file."),
-        click.option("--pr", "number", type=click.IntRange(min=1), metavar="N", help="This pull request's number."),
-        click.option("--repository", metavar="SLUG", help="Whose pull requests links name. [default: from settings]"),
+        option("--file", "path", type=_PATH, help="The log. [default: perf-changelog.yaml]"),
+        option("--base-ref", metavar="REF", help="Compare with this commit. [default: where the branch began]"),
+        option("--base-file", type=_PATH, help="Compare with this file; git is not asked."),
+        option("--head-file", type=_PATH, help="The changed file; goes with --base-file."),
+        option("--pr", "number", type=click.IntRange(min=1), metavar="N", help="This pull request's number."),
+        option("--repository", metavar="SLUG", help="Whose pull requests links name. [default: from settings]"),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
 def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What a change is proven by: the configs of both its revisions."""
     options = [
-        click.option("--base-config", "base_masters", type=_PATH, multiple=True, help="Master config of --base-file."),
-        click.option("--head-ref", metavar="REF", help="The changed commit. [default: HEAD]"),
-        click.option("--worktree", is_flag=True, help="Take what lies in the working tree instead of a commit."),
-        click.option("--merge", "merging", is_flag=True, help="As on main: no placeholder links."),
-        click.option(
+        option("--base-config", "base_masters", type=_PATH, multiple=True, help="Master config of --base-file."),
+        option("--head-ref", metavar="REF", help="The changed commit. [default: HEAD]"),
+        option("--worktree", is_flag=True, help="Take what lies in the working tree instead of a commit."),
+        option("--merge", "merging", is_flag=True, help="As on main: no placeholder links."),
+        option(
             "--allow-uncovered", "waivers", nargs=2, multiple=True, metavar="PATTERN REASON",
             help="Configs that may change without an entry, and why.",
         ),
     ]  # fmt: skip
     command = file_options(command)
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return revision_options(command)
 
 
 @changelog.command(short_help="Refuse a change to the log that could not be merged.")
 @proof_options
-@click.option("--bytes-only", is_flag=True, help="Bytes, entries and links alone; no configs.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "github"]), default="text", help="How to report.")
+@option("--bytes-only", is_flag=True, help="Bytes, entries and links alone; no configs.")
+@option("--format", "style", type=click.Choice(["text", "json", "github"]), default="text", help="How to report.")
 def check(*, style: str, bytes_only: bool, **options: Any) -> int:
     """Refuse a change to the log that could not be merged, with every fault and its repair.
 
@@ -85,7 +85,7 @@ def check(*, style: str, bytes_only: bool, **options: Any) -> int:
 
 @changelog.command(short_help="Mend a change to the log.")
 @revision_options
-@click.option("--check", "dry", is_flag=True, help="Show the difference and exit 1 instead of writing.")
+@option("--check", "dry", is_flag=True, help="Show the difference and exit 1 instead of writing.")
 def fix(*, dry: bool, **options: Any) -> int:
     """Mend the log in the working tree: history as the base has it, then this branch's own entries, well separated.
 
@@ -114,8 +114,8 @@ def fix(*, dry: bool, **options: Any) -> int:
 @click.argument("ancestor", type=_PATH)
 @click.argument("ours", type=_PATH)
 @click.argument("theirs", type=_PATH)
-@click.option("--path", default="perf-changelog.yaml", help="The file that is merged (%P).")
-@click.option("--marker-size", type=int, default=7, help="Length of conflict markers (%L).")
+@option("--path", default="perf-changelog.yaml", help="The file that is merged (%P).")
+@option("--marker-size", type=int, default=7, help="Length of conflict markers (%L).")
 def merge_driver(*, ancestor: str, ours: str, theirs: str, path: str, marker_size: int) -> int:
     """Merge two branches that both append to the log; leave anything else to git's own merge."""
     from matrix.plan.driver import append_both, merge_lines
@@ -130,7 +130,7 @@ def merge_driver(*, ancestor: str, ours: str, theirs: str, path: str, marker_siz
 
 
 @changelog.command("install-merge-driver", short_help="Let git append both sides of a merge.")
-@click.option("--file", "path", type=_PATH, default="perf-changelog.yaml", help="The log.")
+@option("--file", "path", type=_PATH, default="perf-changelog.yaml", help="The log.")
 def install_merge_driver(*, path: str) -> int:
     """Tell this clone's git to merge the log by appending both sides, and .gitattributes to ask for it."""
     from matrix.plan.driver import install
@@ -142,7 +142,6 @@ def install_merge_driver(*, path: str) -> int:
 
 def validate_main(args: Sequence[str] | None = None) -> NoReturn:
     """The console script ``validate_perf_changelog``."""
-    gc.disable()
     sys.exit(run(check, args, prog="validate_perf_changelog"))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.complete import offer
 from matrix.cli.options import file_options, listed, workspace_of
 from matrix.report.check import FORMATS
@@ -24,10 +25,10 @@ __all__ = ["check"]
 @file_options
 @listed("--select", metavar="RULE", help="These rules alone, exact or as a glob.")
 @listed("--ignore", metavar="RULE", help="Without these rules.")
-@click.option("--strict", is_flag=True, help="Warnings fail too.")
-@click.option("--workspace", type=click.Path(exists=True, file_okay=False), help="What jobs see as /infmax-workspace.")
-@click.option("--explain", metavar="RULE", help="Say what a rule is for, and stop.")
-@click.option("--format", "style", type=click.Choice(FORMATS), default="text", help="How.")
+@option("--strict", is_flag=True, help="Warnings fail too.")
+@option("--workspace", type=click.Path(exists=True, file_okay=False), help="What jobs see as /infmax-workspace.")
+@option("--explain", metavar="RULE", help="Say what a rule is for, and stop.")
+@option("--format", "style", type=click.Choice(FORMATS), default="text", help="How.")
 def check(
     *,
     names: tuple[str, ...],
@@ -44,7 +45,7 @@ def check(
     at by itself. Exit 1 when there is an error, with --strict when there is anything.
     """
     from matrix.report.check import report_lines, summary
-    from matrix.report.text import print_findings
+    from matrix.report.findings import print_findings
 
     if explain is not None:
         click.echo(_text(explain))

@@ -1,6 +1,7 @@
-"""Commands and options that look for no translation of click's words, of which there is none here.
+"""Commands and options that leave out what click does for others at the start of every run.
 
-Looking takes 1.5 ms of every run, which is why `matrix.cli.main` and ``expand`` use these.
+Looking for a translation of its words, of which there is none here, takes 1.5 ms, and the module ``inspect``, which it
+tidies the help of each option with, 4 ms.
 """
 
 from __future__ import annotations
@@ -10,16 +11,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click.shell_completion import CompletionItem
 
     ParamType = click.ParamType[Any]
 else:
     ParamType = click.ParamType  # generic from click 8.5 on
 
-__all__ = ["Command", "FileName", "ParamType", "flag_that_ends"]
+__all__ = ["Command", "FileName", "Option", "ParamType", "flag_that_ends", "option"]
 
 
-def flag_that_ends(*names: str, text: str, say: Any) -> click.Option:
+class Option(click.Option):
+    """An option whose help is taken as it is written: one paragraph without indentation."""
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
+        super().__init__(*args, **settings)
+        self.help = help
+
+
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
+    """``click.option`` with an `Option`."""
+    return click.option(*names, cls=Option, **settings)
+
+
+def flag_that_ends(*names: str, text: str, say: Any) -> Option:
     """A flag that prints what ``say`` makes of the context, and ends the command."""
 
     def end(ctx: click.Context, _: click.Parameter, value: Any) -> None:
@@ -27,15 +43,15 @@ def flag_that_ends(*names: str, text: str, say: Any) -> click.Option:
             click.echo(say(ctx), color=ctx.color)
             ctx.exit()
 
-    return click.Option(names, is_flag=True, is_eager=True, expose_value=False, callback=end, help=text)
+    return Option(names, is_flag=True, is_eager=True, expose_value=False, callback=end, help=text)
 
 
 class Command(click.Command):
     """A command whose help option is made with the text at hand."""
 
-    _help: click.Option | None = None
+    _help: Option | None = None
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+    def get_help_option(self, ctx: click.Context) -> Option | None:
         """The option, one and the same each time."""
         names = self.get_help_option_names(ctx)
         if self._help is None and names:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.simulate import labels_of
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ _SHAPE: Final = "give what a command printed with --format json"
 
 @click.command(short_help="Say on a pull request what its sweep does.")
 @click.argument("path", metavar="PLAN", type=click.Path())
-@click.option("--event", "event_path", type=click.Path(), required=True, help="The event file of the pull request.")
-@click.option("--findings", "reports", type=click.Path(), multiple=True, help="Findings as JSON; repeat for several.")
-@click.option("--labels", type=click.Path(), help="The label registry.")
-@click.option("--author", metavar="LOGIN", help="Whose comment is updated. [default: github-actions[bot]]")
-@click.option("--dry-run", "dry", is_flag=True, help="Print the comment, and ask GitHub nothing.")
+@option("--event", "event_path", type=click.Path(), required=True, help="The event file of the pull request.")
+@option("--findings", "reports", type=click.Path(), multiple=True, help="Findings as JSON; repeat for several.")
+@option("--labels", type=click.Path(), help="The label registry.")
+@option("--author", metavar="LOGIN", help="Whose comment is updated. [default: github-actions[bot]]")
+@option("--dry-run", "dry", is_flag=True, help="Print the comment, and ask GitHub nothing.")
 def comment(
     *, path: str, event_path: str, reports: tuple[str, ...], labels: str | None, author: str | None, dry: bool
 ) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.expand import request_of, selection_options
 from matrix.cli.options import Positive, file_options, terminal_width, workspace_of
 from matrix.cli.report import tell
@@ -22,9 +23,9 @@ __all__ = ["cost"]
 @click.argument("path", metavar="[PLAN.json]", required=False)
 @file_options
 @selection_options
-@click.option("--base", metavar="REF", help="Of a change: from this commit, what its new log entries run.")
-@click.option("--head", metavar="REF", help="To this commit. [default: HEAD]")
-@click.option(
+@option("--base", metavar="REF", help="Of a change: from this commit, what its new log entries run.")
+@option("--head", metavar="REF", help="To this commit. [default: HEAD]")
+@option(
     "--history",
     "folders",
     type=click.Path(),
@@ -32,13 +33,13 @@ __all__ = ["cost"]
     metavar="DIR",
     help="What launches have left: how long the same jobs ran. Repeatable.",
 )
-@click.option(
+@option(
     "--assume",
     type=Positive(),
     metavar="MINUTES",
     help="The length of a job of which none is known. [default: it is not counted]",
 )
-@click.option(
+@option(
     "--format", "style", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to report."
 )  # fmt: skip
 def cost(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.answers.coverage import DEFAULT_DAYS
+from matrix.cli.command import option
 from matrix.cli.options import Positive, file_options, terminal_width
 from matrix.cli.report import tell
 
@@ -21,7 +22,7 @@ __all__ = ["DEFAULT_RESULTS", "coverage", "days_option", "found_results", "resul
 DEFAULT_RESULTS = "results"
 """Where `runners launch` writes unless told otherwise."""
 
-results_option = click.option(
+results_option = option(
     "--results",
     "folders",
     type=click.Path(),
@@ -29,7 +30,7 @@ results_option = click.option(
     metavar="DIR",
     help="What launches have left, at any depth below. Repeatable. [default: results]",
 )
-days_option = click.option(
+days_option = option(
     "--days",
     type=Positive(),
     default=DEFAULT_DAYS,
@@ -43,7 +44,7 @@ days_option = click.option(
 @file_options
 @results_option
 @days_option
-@click.option("--format", "style", type=click.Choice(["table", "json", "markdown"]), default="table", help="How.")
+@option("--format", "style", type=click.Choice(["table", "json", "markdown"]), default="table", help="How.")
 def coverage(*, folders: tuple[str, ...], days: float, style: str, **files: Any) -> int:
     """Show which points have results of today's job that are new, and which are stale, superseded or never run.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.options import file_options, terminal_width
 
 if TYPE_CHECKING:
@@ -30,11 +31,9 @@ _RANGE: Final = re.compile(r"((?:\.\./)*.*?)(\.{2,3})(?!/)(.*)")
 @click.command(short_help="Show which jobs a change changes.")
 @click.argument("sides", metavar="[A..B]", nargs=-1)
 @file_options
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to report."
-)
-@click.option("--full", is_flag=True, help="Every id and every value whole, not differences in short.")
-@click.option("--exit-code", is_flag=True, help="Exit 1 where a job changes, as git diff does.")
+@option("--format", "style", type=click.Choice(["text", "json", "markdown"]), default="text", help="How to report.")
+@option("--full", is_flag=True, help="Every id and every value whole, not differences in short.")
+@option("--exit-code", is_flag=True, help="Exit 1 where a job changes, as git diff does.")
 def diff(
     *,
     sides: tuple[str, ...],

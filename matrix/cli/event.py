@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.simulate import PERMISSIONS, Given, labels_of
 
 if TYPE_CHECKING:
@@ -37,17 +38,17 @@ _ELSEWHERE: Final = {
 def event_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What goes with an event."""
     options = [
-        click.option("--event", type=click.Path(), help="Decide about this event file; plan what it starts."),
-        click.option("--event-name", metavar="NAME", help="What GitHub calls the event. [default: by its shape]"),
-        click.option("--labels", type=click.Path(), help="The label registry."),
-        click.option(
+        option("--event", type=click.Path(), help="Decide about this event file; plan what it starts."),
+        option("--event-name", metavar="NAME", help="What GitHub calls the event. [default: by its shape]"),
+        option("--labels", type=click.Path(), help="The label registry."),
+        option(
             "--permission", type=click.Choice(PERMISSIONS),
             help="What whoever did it may do. [default: GitHub is asked, with GITHUB_TOKEN]",
         ),
-        click.option("--output", type=click.Path(dir_okay=False), help="Where plan.json goes. [default: plan.json]"),
+        option("--output", type=click.Path(dir_okay=False), help="Where plan.json goes. [default: plan.json]"),
     ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
@@ -311,10 +312,10 @@ def _write(sweep: Sweep, findings: Sequence[Finding], path: str, environment: Ma
     from matrix.cli.files import append, replace
     from matrix.findings import in_order
     from matrix.plan.sweep import outputs_of
+    from matrix.report.findings import print_findings
     from matrix.report.github import annotation_lines
     from matrix.report.json import finding_record
     from matrix.report.summary import summary_text
-    from matrix.report.text import print_findings
 
     ordered = in_order(findings)
     sweep = sweep._replace(findings=tuple(map(finding_record, ordered[:_MOST_FINDINGS])))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matrix.cli.command import Command
+from matrix.cli.command import Command, option
 from matrix.cli.options import file_options, kept, listed, terminal_width, workspace_of
 from matrix.cli.report import tell
 
@@ -58,41 +58,41 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME",
             help="fixed-seq-len or agentic-coding.",
         ),
-        click.option("--single-node", is_flag=True, help="Single-node configs."),
-        click.option("--multi-node", is_flag=True, help="Multi-node configs."),
-        click.option("--min-conc", type=POSITIVE, metavar="N", help="Concurrencies from here on."),
-        click.option("--max-conc", type=POSITIVE, metavar="N", help="Concurrencies up to here."),
-        click.option("--max-tp", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this tp."),
-        click.option("--max-ep", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this ep."),
+        option("--single-node", is_flag=True, help="Single-node configs."),
+        option("--multi-node", is_flag=True, help="Multi-node configs."),
+        option("--min-conc", type=POSITIVE, metavar="N", help="Concurrencies from here on."),
+        option("--max-conc", type=POSITIVE, metavar="N", help="Concurrencies up to here."),
+        option("--max-tp", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this tp."),
+        option("--max-ep", type=POSITIVE, metavar="N", help="Single-node fixed-length points up to this ep."),
         listed("--conc", member=POSITIVE, metavar="N", help="These concurrencies."),
         listed("--exp-names", metavar="NAME", help="Points of this exp-name.", words="exp-name"),
         listed("--ids", metavar="ID", help="Points of this id, exact or as a glob.", words="id"),
-        click.option("--runner-node-filter", metavar="TEXT", help="One point per node whose name contains TEXT."),
-        click.option(
+        option("--runner-node-filter", metavar="TEXT", help="One point per node whose name contains TEXT."),
+        option(
             "--step-size", type=click.IntRange(min=2), default=2, metavar="N", help="Factor of a range. [default: 2]"
         ),
-        click.option("--no-evals", is_flag=True, help="Mark no accuracy runs."),
-        click.option("--evals-only", is_flag=True, help="The marked accuracy runs alone."),
-        click.option("--all-evals", is_flag=True, help="An accuracy run of every eligible point, alone."),
-        click.option("--trim-conc", is_flag=True, help="Of each family the lowest concurrency."),
-        click.option("--smoke", is_flag=True, help="Of each family the lowest throughput point and accuracy run."),
+        option("--no-evals", is_flag=True, help="Mark no accuracy runs."),
+        option("--evals-only", is_flag=True, help="The marked accuracy runs alone."),
+        option("--all-evals", is_flag=True, help="An accuracy run of every eligible point, alone."),
+        option("--trim-conc", is_flag=True, help="Of each family the lowest concurrency."),
+        option("--smoke", is_flag=True, help="Of each family the lowest throughput point and accuracy run."),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
 @click.command(cls=Command, short_help="Show the jobs of the search space.")
 @file_options
 @selection_options
-@click.option(
+@option(
     "--format",
     "style",
     type=click.Choice(["table", "json", "jsonl", "ids"]),
     default="table",
     help="table for people, json as one array, jsonl streamed, or ids alone.",
 )
-@click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is selected.")
+@option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is selected.")
 def expand(
     *,
     masters: tuple[str, ...],
@@ -161,31 +161,23 @@ def emit(expansion: Expansion, request: Request, style: str, *, allow_empty: boo
             write("[]\n")
         click.echo("matrix: no point is selected; " + _why_empty(expansion, request), err=True)
         return 0 if allow_empty else 3
-    for chunk in _chunks(_render(counted, style)):
-        write(chunk)
+    for piece in _render(counted, style):
+        write(piece)
     for line in counted.unseen():
         click.echo(line, err=True)
     return 0
 
 
-def _chunks(texts: Iterable[str], size: int = 64) -> Iterator[str]:
-    """The texts in larger pieces: a write per line costs more than the line, and so does much fresh memory."""
-    from itertools import islice
-
-    stream = iter(texts)
-    while chunk := "".join(islice(stream, size)):
-        yield chunk
-
-
 def _render(points: Iterable[Point], style: str) -> Iterator[str]:
+    """The output, in pieces."""
+    from matrix.report.json import lines, rows_json, rows_jsonl
+
     if style == "ids":
-        return (f"{point.id}\n" for point in points)
+        return lines(point.id for point in points)
     if style == "table":
         from matrix.report.text import points_table
 
-        return (f"{line}\n" for line in points_table(points, terminal_width()))
-    from matrix.report.json import rows_json, rows_jsonl
-
+        return lines(points_table(points, terminal_width()))
     return rows_json(points) if style == "json" else rows_jsonl(points)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.options import file_options, workspace_of
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ __all__ = ["golden"]
 
 T = TypeVar("T")
 
-_FOLDER = click.option("--golden", "folder", type=click.Path(), help="The folder of golden curves.")
-_FORMAT = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How.")
-_THINKING = click.option(
+_FOLDER = option("--golden", "folder", type=click.Path(), help="The folder of golden curves.")
+_FORMAT = option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How.")
+_THINKING = option(
     "--thinking",
     type=click.Choice(["thinking_on", "thinking_off"]),
     default="thinking_on",
     help="How the model is asked.",
 )
-_PREFIX = click.option("--model-prefix", required=True, help="The model-prefix of the config.")
+_PREFIX = option("--model-prefix", required=True, help="The model-prefix of the config.")
 
 
 @click.group(short_help="Acceptance lengths of speculative decoding.")
@@ -71,10 +72,10 @@ def show(*, curve: str, folder: str | None, style: str) -> None:
 
 @golden.command(short_help="Look one value up.")
 @_PREFIX
-@click.option("--method", required=True, help="The draft method, as the engine is told it.")
-@click.option("--tokens", type=click.IntRange(min=1), required=True, help="Draft tokens of a step.")
-@click.option("--draft-model", help="The draft model, where curves differ in it.")
-@click.option("--draft-sampling", help="greedy or probabilistic, where curves differ in it.")
+@option("--method", required=True, help="The draft method, as the engine is told it.")
+@option("--tokens", type=click.IntRange(min=1), required=True, help="Draft tokens of a step.")
+@option("--draft-model", help="The draft model, where curves differ in it.")
+@option("--draft-sampling", help="greedy or probabilistic, where curves differ in it.")
 @_THINKING
 @_FOLDER
 @_FORMAT
@@ -90,12 +91,12 @@ def lookup(*, folder: str | None, style: str, **request: Any) -> None:
 @golden.command(short_help="Show what a recipe would be given.")
 @click.argument("recipe")
 @_PREFIX
-@click.option("--framework", help="The framework of the config. [default: the recipe's engine]")
-@click.option("--spec-decoding", default="mtp", help="What the row says. [default: mtp]")
-@click.option("--fixed", is_flag=True, help="As in a fixed-length run, not an agentic one.")
-@click.option("--eval", "eval_only", is_flag=True, help="As in an accuracy run.")
+@option("--framework", help="The framework of the config. [default: the recipe's engine]")
+@option("--spec-decoding", default="mtp", help="What the row says. [default: mtp]")
+@option("--fixed", is_flag=True, help="As in a fixed-length run, not an agentic one.")
+@option("--eval", "eval_only", is_flag=True, help="As in an accuracy run.")
 @_THINKING
-@click.option("--recipes", type=click.Path(), multiple=True, help="A recipe root. Repeatable.")
+@option("--recipes", type=click.Path(), multiple=True, help="A recipe root. Repeatable.")
 @_FOLDER
 @_FORMAT
 def inject(
@@ -114,7 +115,7 @@ def inject(
 
 @golden.command(short_help="Check the curves, and every entry against its curve.")
 @file_options
-@click.option("--strict", is_flag=True, help="Warnings fail too.")
+@option("--strict", is_flag=True, help="Warnings fail too.")
 def check(
     *, masters: tuple[str, ...], runners: str | None, recipes: tuple[str, ...], golden: str | None, strict: bool
 ) -> int:
@@ -203,6 +204,6 @@ def _emit(style: str, text: Callable[[], str], record: Callable[[], Any]) -> Non
 
 def _tell(findings: Sequence[Finding]) -> None:
     from matrix.findings import in_order
-    from matrix.report.text import print_findings
+    from matrix.report.findings import print_findings
 
     print_findings(in_order(findings), sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.coverage import DEFAULT_RESULTS, days_option, found_results, results_option
 from matrix.cli.expand import request_of, selection_options
 from matrix.cli.options import Positive, file_options
@@ -27,21 +28,21 @@ __all__ = ["report"]
 
 
 @click.command(short_help="Write the search space as one page.")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The page; - is standard output.")
+@option("-o", "--output", required=True, metavar="FILE", help="The page; - is standard output.")
 @file_options
 @results_option
 @days_option
-@click.option("--plan", "plan_file", type=click.Path(), metavar="FILE", help="A plan.json, whose decision is shown.")
-@click.option("--diff", "range_", metavar="A..B", help="The page of B, and what changed since A; see matrix diff.")
-@click.option(
+@option("--plan", "plan_file", type=click.Path(), metavar="FILE", help="A plan.json, whose decision is shown.")
+@option("--diff", "range_", metavar="A..B", help="The page of B, and what changed since A; see matrix diff.")
+@option(
     "--assume",
     type=Positive(),
     metavar="MINUTES",
     help="The length of a job of which none is known.",
 )
-@click.option("--title", default="Benchmark matrix", show_default=True, help="What stands at the top.")
+@option("--title", default="Benchmark matrix", show_default=True, help="What stands at the top.")
 @selection_options
-@click.option("--allow-empty", is_flag=True, help="Write a page without points, too.")
+@option("--allow-empty", is_flag=True, help="Write a page without points, too.")
 def report(
     *,
     output: str,

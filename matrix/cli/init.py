@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from matrix.cli.command import option
+
 if TYPE_CHECKING:
     from matrix.config.settings import Settings
     from matrix.skeleton import Piece
@@ -16,8 +18,8 @@ __all__ = ["init"]
 
 @click.command(short_help="Make a repository ready.")
 @click.argument("folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
-@click.option("--repository", metavar="OWNER/NAME", help="On GitHub. [default: by the remote origin]")
-@click.option("--dry-run", "dry", is_flag=True, help="Say what would be done, and do nothing.")
+@option("--repository", metavar="OWNER/NAME", help="On GitHub. [default: by the remote origin]")
+@option("--dry-run", "dry", is_flag=True, help="Say what would be done, and do nothing.")
 def init(*, folder: Path, repository: str | None, dry: bool) -> int:
     """Write a small example of every file: settings, master config, recipes, golden curve, log, labels, workflows.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,8 +19,8 @@ __all__ = ["limits"]
 
 @click.command(short_help="Hold a plan to the limits of GitHub Actions.")
 @click.argument("path", metavar="PLAN", type=click.Path())
-@click.option("--runners", type=click.Path(), help="The runners file, for how long jobs wait. [default: from settings]")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@option("--runners", type=click.Path(), help="The runners file, for how long jobs wait. [default: from settings]")
+@option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 def limits(*, path: str, runners: str | None, style: str) -> int:
     """Hold a plan.json to the limits of GitHub Actions, and show what it comes to.
 

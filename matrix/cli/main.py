@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from matrix import __version__
-from matrix.cli.command import Command, flag_that_ends
+from matrix.cli.command import Command, flag_that_ends, option
 from matrix.errors import MatrixError, RefusedError
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class LazyGroup(Command, click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+@option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 def matrix(*, debug: bool) -> None:
     """From a master config of inference benchmarks to the jobs of a sweep.
 
@@ -150,7 +149,7 @@ def _status_of(error: BaseException, prog: str, *, debug: bool) -> int:
 
 def _refused(error: RefusedError) -> int:
     from matrix.findings import in_order
-    from matrix.report.text import print_findings
+    from matrix.report.findings import print_findings
 
     try:
         print_findings(in_order(error.findings), sys.stderr)
@@ -177,9 +176,7 @@ def _closed_pipe() -> int:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """``python -m matrix`` and the console script."""
-    # What a short command allocates lives until its end: collecting it over and over is wasted time.
-    gc.disable()
+    """The command line of `matrix.cli.start`."""
     _buffer_output()
     command: Any = matrix
     finish(run(command, args, prog="matrix"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from matrix.cli.command import FileName, ParamType
-from matrix.cli.complete import offer_many
+from matrix.cli.command import FileName, ParamType, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from matrix.cli.complete import Offer
     from matrix.workspace import Workspace
 
 __all__ = ["Listed", "Positive", "file_options", "kept", "terminal_width", "workspace_of"]
@@ -56,26 +56,35 @@ def flatten(_: click.Context, __: click.Parameter, value: Any) -> tuple[Any, ...
     return tuple(word for words in value for word in words)
 
 
+def _offer_many(words: str) -> Offer:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        from matrix.cli.complete import offer_many
+
+        return offer_many(words)(ctx, param, incomplete)
+
+    return complete
+
+
 def listed(
     *names: str, member: ParamType = click.STRING, words: str | None = None, **settings: Any
 ) -> Callable[[Any], Any]:
     """An option that takes several words. ``words``: the kind of them that a shell offers."""
     if words is not None:
-        settings["shell_complete"] = offer_many(words)
-    return click.option(*names, type=Listed(member), multiple=True, callback=flatten, **settings)
+        settings["shell_complete"] = _offer_many(words)
+    return option(*names, type=Listed(member), multiple=True, callback=flatten, **settings)
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--config --runners --recipes --golden``."""
     path = FileName()
     options = [
-        click.option("--config", "masters", type=path, multiple=True, help="A master config; repeat for several."),
-        click.option("--runners", type=path, help="The runners file."),
-        click.option("--recipes", type=path, multiple=True, help="A recipe root: recipes/x is DIR/x. Repeatable."),
-        click.option("--golden", type=path, help="The folder of golden acceptance-length curves."),
+        option("--config", "masters", type=path, multiple=True, help="A master config; repeat for several."),
+        option("--runners", type=path, help="The runners file."),
+        option("--recipes", type=path, multiple=True, help="A recipe root: recipes/x is DIR/x. Repeatable."),
+        option("--golden", type=path, help="The folder of golden acceptance-length curves."),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrix.cli.changelog import judge, proof_options, revisions_of
+from matrix.cli.command import option
 from matrix.cli.event import event_options, plan_event
 from matrix.cli.options import terminal_width
 from matrix.cli.report import tell
@@ -19,12 +20,12 @@ __all__ = ["plan"]
 
 @click.command(short_help="Show what a change runs.")
 @proof_options
-@click.option("--trim-conc", "trim", is_flag=True, help="Of each family of throughput points the lowest concurrency.")
-@click.option("--all-evals", is_flag=True, help="An accuracy run of every eligible point.")
-@click.option("--evals-only", is_flag=True, help="Accuracy runs alone.")
-@click.option("--over-budget-approved", "over_budget", is_flag=True, help="It may take more than budget-gpu-hours.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "buckets"]), default="table", help="How.")
-@click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is left to run.")
+@option("--trim-conc", "trim", is_flag=True, help="Of each family of throughput points the lowest concurrency.")
+@option("--all-evals", is_flag=True, help="An accuracy run of every eligible point.")
+@option("--evals-only", is_flag=True, help="Accuracy runs alone.")
+@option("--over-budget-approved", "over_budget", is_flag=True, help="It may take more than budget-gpu-hours.")
+@option("--format", "style", type=click.Choice(["table", "json", "buckets"]), default="table", help="How.")
+@option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nothing is left to run.")
 @event_options
 def plan(
     *,

@@ -23,7 +23,7 @@ def tell(findings: Sequence[Finding]) -> None:
         return
     from matrix.errors import RefusedError
     from matrix.findings import errors_of, in_order
-    from matrix.report.text import print_findings
+    from matrix.report.findings import print_findings
 
     if errors_of(findings):
         raise RefusedError(findings)

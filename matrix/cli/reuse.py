@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.simulate import labels_of
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ _WORKFLOW: Final = "run-sweep.yml"
 
 
 @click.command(short_help="Say what an earlier sweep can stand in for.")
-@click.option("--number", type=click.IntRange(min=1), required=True, metavar="N", help="The pull request.")
-@click.option("--plan", "path", type=click.Path(), help="A plan.json: which of its points it is.")
-@click.option("--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, help="On GitHub.")
-@click.option("--labels", type=click.Path(), help="The label registry.")
-@click.option("--reply", is_flag=True, help="Answer in a comment too, updated in place.")
-@click.option("--author", metavar="LOGIN", help="Whose comment the answer is. [default: github-actions[bot]]")
-@click.option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nobody who may has asked.")
+@option("--number", type=click.IntRange(min=1), required=True, metavar="N", help="The pull request.")
+@option("--plan", "path", type=click.Path(), help="A plan.json: which of its points it is.")
+@option("--repository", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", required=True, help="On GitHub.")
+@option("--labels", type=click.Path(), help="The label registry.")
+@option("--reply", is_flag=True, help="Answer in a comment too, updated in place.")
+@option("--author", metavar="LOGIN", help="Whose comment the answer is. [default: github-actions[bot]]")
+@option("--allow-empty", is_flag=True, help="Exit 0, not 3, when nobody who may has asked.")
 def reuse(
     *,
     number: int,

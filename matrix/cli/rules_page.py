@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from matrix.cli.command import option
+
 __all__ = ["rules_page"]
 
 
 @click.command()
-@click.option("--write/--check", "write", default=False, help="Write the page, or compare it. [default: compare]")
+@option("--write/--check", "write", default=False, help="Write the page, or compare it. [default: compare]")
 @click.argument("page", type=click.Path(path_type=Path), default="docs/checks.md")
 def rules_page(*, write: bool, page: Path) -> int:
     """Write PAGE from the docstrings of the checks, or show how it differs and exit 1."""

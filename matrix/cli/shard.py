@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.complete import offer_ids_of_plan
 
 if TYPE_CHECKING:
@@ -21,17 +22,17 @@ __all__ = ["job", "shard"]
 def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which plan, and the proof that it is the one."""
     options = [
-        click.option("--plan", "path", type=click.Path(), required=True, help="The plan.json of this run."),
-        click.option("--plan-digest", "digest", metavar="SHA256", help="What the planning job said of its bytes."),
+        option("--plan", "path", type=click.Path(), required=True, help="The plan.json of this run."),
+        option("--plan-digest", "digest", metavar="SHA256", help="What the planning job said of its bytes."),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
 @click.command(short_help="The jobs of one shard of a plan.")
 @plan_options
-@click.option("--number", type=click.IntRange(min=1), required=True, help="The shard, counted from 1.")
+@option("--number", type=click.IntRange(min=1), required=True, help="The shard, counted from 1.")
 def shard(*, path: str, digest: str | None, number: int) -> int:
     """Print the jobs of one shard as JSON, {id, runner} each; in GitHub Actions as the outputs jobs and has-jobs."""
     found = [one.record() for one in _read(path, digest).shard(number)]
@@ -41,8 +42,8 @@ def shard(*, path: str, digest: str | None, number: int) -> int:
 
 @click.command(short_help="One job of a plan.")
 @plan_options
-@click.option("--id", "name", metavar="ID", required=True, help="The point.", shell_complete=offer_ids_of_plan)
-@click.option("--checkout", metavar="SHA", help="The commit that is checked out; another one than planned is refused.")
+@option("--id", "name", metavar="ID", required=True, help="The point.", shell_complete=offer_ids_of_plan)
+@option("--checkout", metavar="SHA", help="The commit that is checked out; another one than planned is refused.")
 def job(*, path: str, digest: str | None, name: str, checkout: str | None) -> int:
     """Print runner, digest and time limit of one point; in GitHub Actions as outputs."""
     from matrix.plan.shards import USUAL_MINUTES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.complete import offer
 from matrix.cli.options import file_options, terminal_width, workspace_of
 
@@ -13,9 +14,9 @@ __all__ = ["show"]
 @click.command(short_help="Show one point whole.")
 @click.argument("name", metavar="ID", shell_complete=offer("id"))
 @file_options
-@click.option("--eval", "as_eval", is_flag=True, help="As an accuracy run.")
-@click.option("--commands", "as_commands", is_flag=True, help="What the cluster is told: argv and environment.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="text for people or json.")
+@option("--eval", "as_eval", is_flag=True, help="As an accuracy run.")
+@option("--commands", "as_commands", is_flag=True, help="What the cluster is told: argv and environment.")
+@option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="text for people or json.")
 def show(
     *,
     name: str,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrix.cli.command import option
+
 if TYPE_CHECKING:
     from matrix.plan.decision import Decision
     from matrix.plan.event import Event
@@ -67,16 +69,16 @@ def labels_of(path: str | None) -> Registry:
 
 
 @click.command(short_help="Say what an event would start, and why.")
-@click.option("--event", "path", type=click.Path(), required=True, help="An event file, as GITHUB_EVENT_PATH names it.")
-@click.option("--event-name", "name", metavar="NAME", help="What GitHub calls the event. [default: by its shape]")
-@click.option("--label", metavar="NAME", help="As if this label were set now.")
-@click.option("--labels", type=click.Path(), help="The label registry.")
-@click.option(
+@option("--event", "path", type=click.Path(), required=True, help="An event file, as GITHUB_EVENT_PATH names it.")
+@option("--event-name", "name", metavar="NAME", help="What GitHub calls the event. [default: by its shape]")
+@option("--label", metavar="NAME", help="As if this label were set now.")
+@option("--labels", type=click.Path(), help="The label registry.")
+@option(
     "--permission", type=click.Choice(PERMISSIONS), default="write", show_default=True,
     help="What whoever did it may do in the repository.",
 )  # fmt: skip
-@click.option("--subject", metavar="TEXT", help="The subject of the head commit. [default: from git]")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@option("--subject", metavar="TEXT", help="The subject of the head commit. [default: from git]")
+@option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 def simulate(
     *,
     path: str,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.complete import offer
 from matrix.cli.expand import request_of, selection_options
 from matrix.cli.options import file_options, kept, terminal_width, workspace_of
@@ -31,22 +32,22 @@ _CHANGE: Final = ("plan", "base_ref", "head_ref", "worktree", "label")
 def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What both commands are asked with."""
     options = [
-        click.option("--plan", type=click.Path(dir_okay=False), help="Ask about this plan.json."),
-        click.option("--base-ref", metavar="REF", help="Ask about the plan of a change from this commit."),
-        click.option("--head-ref", metavar="REF", help="Ask about the plan of a change to this commit."),
-        click.option("--worktree", is_flag=True, help="Ask about the plan of what lies in the working tree."),
-        click.option(
+        option("--plan", type=click.Path(dir_okay=False), help="Ask about this plan.json."),
+        option("--base-ref", metavar="REF", help="Ask about the plan of a change from this commit."),
+        option("--head-ref", metavar="REF", help="Ask about the plan of a change to this commit."),
+        option("--worktree", is_flag=True, help="Ask about the plan of what lies in the working tree."),
+        option(
             "--label",
             multiple=True,
             metavar="NAME",
             help="As if the pull request had this label.",
             shell_complete=offer("label"),
         ),
-        click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="For whom."),
+        option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="For whom."),
     ]
     command = selection_options(command)
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return file_options(command)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from matrix.cli.command import option
 from matrix.cli.report import tell
 from matrix.cli.simulate import labels_of
 
@@ -29,11 +30,11 @@ def workflows() -> None:
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which folder, and which labels."""
     options = [
-        click.option("--folder", type=click.Path(), help="Where they are. [default: workflows of [tool.matrix]]"),
-        click.option("--labels", type=click.Path(), help="The label registry."),
+        option("--folder", type=click.Path(), help="Where they are. [default: workflows of [tool.matrix]]"),
+        option("--labels", type=click.Path(), help="The label registry."),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 

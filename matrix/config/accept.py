@@ -187,7 +187,7 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
     spec = get("spec-decoding", "none")
     if type(spec) is not str or spec not in _SPEC_DECODING:
         raise Unacceptable
-    concurrencies, bounds = _concurrency(node)
+    concurrencies, bounds = _concurrency(get("conc-list"), get("conc-start"), get("conc-end"))
     offload = _offload(node, shape) if agentic else _NO_OFFLOAD
     router, transfer, recipe, waivers = get("router"), get("kv-p2p-transfer"), get("srt-recipe"), get("check-waivers")
     if router is not None or transfer is not None or recipe is not None or waivers is not None:
@@ -268,9 +268,7 @@ def _offload(node: Map, shape: str) -> Offload:
     return Offload(mode, backend)
 
 
-def _concurrency(node: Map) -> tuple[tuple[int, ...], tuple[int, int] | None]:
-    get = node.get
-    members, start, end = get("conc-list"), get("conc-start"), get("conc-end")
+def _concurrency(members: Any, start: Any, end: Any) -> tuple[tuple[int, ...], tuple[int, int] | None]:
     if members is None:
         start, end = _count(start), _count(end)
         if start > end:

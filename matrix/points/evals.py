@@ -17,7 +17,7 @@ from matrix.points.point import Evaluation, Point
 from matrix.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from matrix.config.source import Document
     from matrix.points.expand import Selection
@@ -144,7 +144,7 @@ class _Marked:
         for deployment, concs in self.points.allocations():
             if deployment is not last:
                 last, multinode, own = deployment, deployment.multinode, policy.vendor(deployment)
-                group = groups[id(deployment)]
+                group = groups.get(id(deployment))
                 if group is not None and group.spare is not None and not group.wanted:
                     group = group.spare
                 wanted = () if group is None else group.wanted
@@ -197,17 +197,19 @@ class _Group:
 
 
 class _Picks:
-    """The group of each deployment; None for one whose workload is not evaluated."""
+    """The group of each deployment, by its ``id()``; none for one whose workload is not evaluated."""
 
     def __init__(self, points: Selection, policy: EvalPolicy) -> None:
-        self.policy = policy
-        self.groups: dict[int, _Group | None] = {}
-        self.by_key: dict[Any, _Group] = {}
+        self.groups: dict[int, _Group] = {}
+        self.by_key: dict[Hashable, _Group] = {}
+        groups, minimum, eligible = self.groups, policy.minimum_concurrency, policy.eligible
         for deployment, tops in points.tops():
-            group = self.group(deployment)
-            if group is None:
+            if not eligible(deployment):
                 continue
-            least = policy.minimum_concurrency if deployment.multinode or not deployment.agentic else 0
+            group = groups.get(id(deployment))
+            if group is None:
+                group = groups[id(deployment)] = self.group(deployment)
+            least = minimum if deployment.multinode or not deployment.agentic else 0
             high = [top for top in tops if top >= least]
             group.found += high
             if group.spare is not None:
@@ -216,24 +218,19 @@ class _Picks:
         for group in self.by_key.values():
             group.settle(median=not group.once)
 
-    def group(self, deployment: Deployment) -> _Group | None:
-        """The deployment's group, made when first asked for."""
-        if id(deployment) in self.groups:
-            return self.groups[id(deployment)]
-        group = None
-        if self.policy.eligible(deployment):
-            key, spare = _keys(deployment)
-            group = self.by_key.get(key)
-            if group is None:
-                if spare is not None and spare not in self.by_key:
-                    self.by_key[spare] = _Group(once=True)
-                once = deployment.multinode or deployment.agentic
-                group = self.by_key[key] = _Group(once=once, spare=self.by_key.get(spare))
-        self.groups[id(deployment)] = group
+    def group(self, deployment: Deployment) -> _Group:
+        """The group that a deployment belongs to, made for its first member."""
+        key, spare = _keys(deployment)
+        group = self.by_key.get(key)
+        if group is None:
+            if spare is not None and spare not in self.by_key:
+                self.by_key[spare] = _Group(once=True)
+            once = deployment.multinode or deployment.agentic
+            group = self.by_key[key] = _Group(once=once, spare=self.by_key.get(spare))
         return group
 
 
-def _keys(deployment: Deployment) -> tuple[Any, Any]:
+def _keys(deployment: Deployment) -> tuple[Hashable, Hashable]:
     """What deployments of one group have in common, and those of one agentic multi-node topology (else None)."""
     config, scenario, topology = deployment.config, deployment.scenario, deployment.entry.topology
     where = (config.model, deployment.runner, config.framework, config.precision)

@@ -107,15 +107,19 @@ class _Surveyor:
     def deploy(
         self, config: Config, scenario: Scenario, entry: Entry, frames: Sequence[Frame]
     ) -> tuple[Deployment, ...]:
-        facts, topology = self.facts, entry.topology
+        facts, topology, book = self.facts, entry.topology, self.facts.recipes
         try:
             budget = dram_budget_gb(config, scenario, entry, facts.fleet) if entry.offload.mode == "dram" else 0
             reference = self.reference(config, entry)
             recipes, recipe_nodes = NO_RECIPES, None
             if reference is not None:
-                recipe, recipe_nodes = self.recipe(reference, config, entry)
-                recipes = self.injected(recipe, config, scenario, entry)
+                if book:
+                    recipe, recipe_nodes = self.recipe(book, reference, config, entry)
+                    recipes = self.injected(recipe, config, scenario, entry)
+                else:
+                    self.unread.append(reference)
             known = self.gpus_per_node(config.runner)
+            per_node = known[0] if len(known) == 1 else None
             group = []
             for frame in frames:
                 nodes = None
@@ -129,7 +133,7 @@ class _Surveyor:
                         entry,
                         budget_gb=budget,
                         nodes=nodes,
-                        gpus=gpus_used(topology, nodes, known[0] if len(known) == 1 else None),
+                        gpus=gpus_used(topology, nodes, per_node),
                         reference=reference,
                         recipes=recipes,
                         stack=facts.stack,
@@ -166,8 +170,7 @@ class _Surveyor:
         topology = entry.topology
         if isinstance(topology, SingleNode):
             return entry.srt_recipe
-        settings = topology.workers[0].settings + topology.workers[1].settings
-        named = [setting for setting in settings if setting.startswith(CONFIG_FILE)]
+        named = [text for worker in topology.workers for text in worker.settings if text.startswith(CONFIG_FILE)]
         if not named:
             return None
         if named.count(named[0]) < len(named):
@@ -189,15 +192,14 @@ class _Surveyor:
         related = tuple(Related(span, text) for span, text in list(zip(spans, texts, strict=True))[1:])
         self.findings.append(Finding(rule="recipe-conflict", message=message, fix=fix, span=spans[0], related=related))
 
-    def recipe(self, reference: str, config: Config, entry: Entry) -> tuple[Recipe | None, int | None]:
-        if not self.facts.recipes:
-            self.unread.append(reference)
-            return None, None
+    def recipe(
+        self, book: RecipeBook, reference: str, config: Config, entry: Entry
+    ) -> tuple[Recipe | None, int | None]:
         from matrix.recipes.recipe import RecipeError
         from matrix.recipes.roles import ViewError, node_count, view_of
 
         try:
-            recipe = self.facts.recipes.resolve(reference)
+            recipe = book.resolve(reference)
             return recipe, node_count(view_of(recipe))
         except RecipeError as error:
             self.tell(error.finding, reference, config, entry, missing=error.missing)

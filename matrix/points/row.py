@@ -20,7 +20,7 @@ from matrix.lean import quoted
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from matrix.config.model import Config, Entry, Scenario, Worker
+    from matrix.config.model import Config, Entry, Scenario, Sizes, Worker
     from matrix.config.source import Map
     from matrix.points.point import Deployment
 
@@ -194,28 +194,29 @@ def exp_name(d: Deployment) -> tuple[str, str]:
     frame, entry, topology = d.frame, d.entry, d.entry.topology
     if not frame.agentic:
         if isinstance(topology, SingleNode):
-            return frame.fixed_name + _adp("_adp", topology.worker), ""
+            return frame.fixed_name + _adp("_adp", topology.worker.sizes), ""
         prefill, decode = topology.workers
-        return f"{frame.fixed_name}{_adp('_prefilladp', prefill)}{_adp('_decodeadp', decode)}", ""
+        return f"{frame.fixed_name}{_adp('_prefilladp', prefill.sizes)}{_adp('_decodeadp', decode.sizes)}", ""
     prefix, offload = frame.config.model_prefix, entry.offload
     kv = ""
     if offload.mode != "none":
         kv = f"kv{offload.mode}-{offload.backend['name'] if offload.backend is not None else 'none'}"
     if isinstance(topology, SingleNode):
-        w = topology.worker
+        sizes = topology.worker.sizes
         spec = f"_spec-{entry.spec_decoding}" if entry.spec_decoding != "none" else ""
-        return f"{prefix}_tp{w.tp}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', w)}"
+        return f"{prefix}_tp{sizes[0]}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', sizes)}"
     roles = f"{_role_name('p', topology.workers[0])}_{_role_name('d', topology.workers[1])}"
     return f"{prefix}_{roles}_conc", f"_{kv}" if kv else ""
 
 
-def _adp(tag: str, worker: Worker) -> str:
-    return f"{tag}{worker.attn_dp}" if worker.attn_dp is not None else ""
+def _adp(tag: str, sizes: Sizes) -> str:
+    return "" if sizes[6] is None else f"{tag}{sizes[6]}"
 
 
 def _role_name(letter: str, worker: Worker) -> str:
-    ep = f"ep{worker.ep}" if worker.ep != 1 else ""
-    return f"{letter}{worker.replicas}x{worker.tp}{ep}{'dpa' if worker.dp_attn else ''}{_adp('adp', worker)}"
+    tp, ep, dp_attn, *_ = worker.sizes
+    experts = f"ep{ep}" if ep != 1 else ""
+    return f"{letter}{worker.replicas}x{tp}{experts}{'dpa' if dp_attn else ''}{_adp('adp', worker.sizes)}"
 
 
 def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
@@ -258,7 +259,7 @@ def _worker(
     role: str,
     written: tuple[str, ...],
     replicas: int,
-    sizes: tuple[int, int, bool, int, int, int, int | None],
+    sizes: Sizes,
     hardware: str | None,
     aggregated: bool,
     has_settings: bool,

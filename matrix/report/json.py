@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -10,22 +12,36 @@ if TYPE_CHECKING:
     from matrix.findings import Finding, Span
     from matrix.points.point import Point
 
-__all__ = ["finding_of", "finding_record", "rows_json", "rows_jsonl"]
+__all__ = ["finding_of", "finding_record", "lines", "rows_json", "rows_jsonl"]
+
+_PIECE: Final = 16
+_ROW_JSON: Final = methodcaller("row_json")
 
 
 def rows_json(points: Iterable[Point]) -> Iterator[str]:
-    """One JSON array, a row a line."""
-    opening = "["
-    for point in points:
-        yield f"{opening}\n{point.row_json()}"
-        opening = ","
-    yield "[]\n" if opening == "[" else "\n]\n"
+    """One JSON array, a row a line, in pieces."""
+    opening = "[\n"
+    for rows in _pieces(map(_ROW_JSON, points)):
+        yield opening + ",\n".join(rows)
+        opening = ",\n"
+    yield "[]\n" if opening == "[\n" else "\n]\n"
 
 
 def rows_jsonl(points: Iterable[Point]) -> Iterator[str]:
-    """A JSON object a line."""
-    for point in points:
-        yield f"{point.row_json()}\n"
+    """A JSON object a line, in pieces."""
+    return lines(map(_ROW_JSON, points))
+
+
+def lines(texts: Iterable[str]) -> Iterator[str]:
+    """The texts as lines, many at a time: a write per line costs more than the line, and so does much fresh memory."""
+    for piece in _pieces(texts):
+        yield "\n".join(piece) + "\n"
+
+
+def _pieces(texts: Iterable[str]) -> Iterator[list[str]]:
+    stream = iter(texts)
+    while piece := list(islice(stream, _PIECE)):
+        yield piece
 
 
 def finding_record(finding: Finding) -> dict[str, Any]:

@@ -1,35 +1,17 @@
-"""Findings and points for people: one line a finding, a table of points grouped by config."""
+"""Points for people: a table of them grouped by config, and what they add up to."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING
 
-from matrix.findings import Severity, one_line
+from matrix.findings import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from matrix.findings import Finding
     from matrix.points.point import Point
 
-__all__ = ["Totals", "points_table", "print_findings"]
-
-MOST_PER_RULE: Final = 50
-"""More findings of one rule than this tell nothing new; the rest is counted."""
-
-
-def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
-    """One line each, in the given order; of one rule at most ``MOST_PER_RULE`` and then the count of the others."""
-    told: Counter[tuple[str, Severity]] = Counter()
-    for finding in findings:
-        key = (finding.rule, finding.severity)
-        told[key] += 1
-        if told[key] <= MOST_PER_RULE:
-            print(one_line(str(finding)), file=stream)
-    for (rule, severity), count in told.items():
-        if count > MOST_PER_RULE:
-            print(f"{severity}: {rule}: {count - MOST_PER_RULE:,} more like these", file=stream)
+__all__ = ["Totals", "points_table"]
 
 
 class Totals:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from matrix.report.text import MOST_PER_RULE
+from matrix.report.findings import MOST_PER_RULE
 from tests.cli.support import HEAD, MASTER, RUNNERS, cli
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.findings import Finding, Span, one_line
+from matrix.report.findings import print_findings
 from matrix.report.markdown import cell
-from matrix.report.text import print_findings
 from tests.changelog.support import BASE, Repository, entry
 from tests.cli.support import MASTER, RUNNERS, cli
 
