@@ -201,7 +201,7 @@ def _entry(node: Any, agentic: bool, multinode: bool, disagg: bool) -> Entry:
 def _engine(node: Map) -> Worker:
     """The worker that a single-node entry is itself."""
     get = node.get
-    return _sized(node, 1, get("ep", 1), get("dp-attn", False), None, _NO_SETTINGS)
+    return _sized(node, 1, get("ep", 1), get("dp-attn", False), None, None)
 
 
 def _worker(node: Any, replicas: int | None) -> Worker:
@@ -212,9 +212,9 @@ def _worker(node: Any, replicas: int | None) -> Worker:
     count = get("num-worker", replicas)
     if type(count) is not int or not 0 <= count <= MAX_CONCURRENCY:
         raise Unacceptable
-    hardware, settings = get("hardware", _ABSENT), get("additional-settings", _NO_SETTINGS)
-    if settings is not _NO_SETTINGS:
-        settings = tuple(_list(settings)) if settings is not None else _NO_SETTINGS
+    hardware, settings = get("hardware", _ABSENT), get("additional-settings")
+    if settings is not None:
+        settings = tuple(_list(settings))
         for setting in settings:
             if type(setting) is not str:
                 raise Unacceptable
@@ -225,7 +225,9 @@ def _worker(node: Any, replicas: int | None) -> Worker:
     return _sized(node, count, get("ep"), get("dp-attn"), hardware, settings)
 
 
-def _sized(node: Map, replicas: int, ep: Any, dp_attn: Any, hardware: str | None, settings: tuple[str, ...]) -> Worker:
+def _sized(
+    node: Map, replicas: int, ep: Any, dp_attn: Any, hardware: str | None, settings: tuple[str, ...] | None
+) -> Worker:
     get = node.get
     try:
         sizes, gpus = _sizes(
@@ -254,7 +256,7 @@ def _sizes(tp: Any, ep: Any, dp_attn: Any, pp: Any, dcp: Any, pcp: Any, attn_dp:
 
 def _idle_copy(worker: Worker) -> Worker:
     """The decode side of an aggregated row: the same worker, none of it, without settings."""
-    return Worker(0, worker.sizes, worker.gpus, worker.hardware, (), worker.node)
+    return Worker(0, worker.sizes, worker.gpus, worker.hardware, None, worker.node)
 
 
 def _offload(node: Map, shape: str) -> Offload:
@@ -329,5 +331,4 @@ def _list(value: Any) -> Seq:
 
 _ABSENT: Final[Any] = object()
 _NO_BLOCKS: Final = Seq()
-_NO_SETTINGS: Final[tuple[str, ...]] = ()
 _NO_OFFLOAD: Final = Offload("none", None)

@@ -64,18 +64,20 @@ class Worker:
     """Replicas of one engine: so many, each on tp x pp x pcp GPUs.
 
     ``gpus``: of one replica. ``sizes``: tp, ep, dp_attn, pp, dcp, pcp and attn_dp, which is what makes a replica.
+    ``has_settings``: they are written, be it as an empty list.
     """
 
-    __slots__ = ("gpus", "hardware", "node", "replicas", "settings", "sizes")
+    __slots__ = ("gpus", "hardware", "has_settings", "node", "replicas", "settings", "sizes")
 
     def __init__(
-        self, replicas: int, sizes: Sizes, gpus: int, hardware: str | None, settings: tuple[str, ...], node: Map
+        self, replicas: int, sizes: Sizes, gpus: int, hardware: str | None, settings: tuple[str, ...] | None, node: Map
     ) -> None:
         self.replicas: Final = replicas
         self.sizes: Final = sizes
         self.gpus: Final = gpus
         self.hardware: Final = hardware
-        self.settings: Final = settings
+        self.has_settings: Final = settings is not None
+        self.settings: Final = settings or ()
         self.node: Final = node
 
     @property

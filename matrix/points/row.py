@@ -172,7 +172,7 @@ def family_key(d: Deployment) -> Hashable:
     else:
         named, family = f"{CONFIG_FILE}{reference}", f"{CONFIG_FILE}{bare}"
         workers = tuple([
-            (w.replicas, w.sizes, w.hardware, _has_settings(w, entry.node),
+            (w.replicas, w.sizes, w.hardware, w.has_settings,
              *[family if text == named else text for text in w.settings])
             for w in topology.workers
         ])  # fmt: skip
@@ -236,18 +236,13 @@ def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
 def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> tuple[str, str]:
     """A worker as it is written, with its sizes made explicit; an idle copy has no settings."""
     node = worker.node
-    has_settings = _has_settings(worker, entry)
     shown, end, shown_c, end_c = _worker(
-        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, "worker" in entry, has_settings
+        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, "worker" in entry, worker.has_settings
     )
-    if not has_settings:
+    if not worker.has_settings:
         return shown, shown_c
     settings = [quoted(text) for text in worker.settings if named or not text.startswith(CONFIG_FILE)]
     return f"{shown}{', '.join(settings)}{end}", f"{shown_c}{','.join(settings)}{end_c}"
-
-
-def _has_settings(worker: Worker, entry: Map) -> bool:
-    return worker.node.get("additional-settings") is not None and (worker.replicas > 0 or "worker" not in entry)
 
 
 # What many rows have alike. The bound keeps a search space of a million different ones from filling the memory.
