@@ -1,16 +1,53 @@
-"""The events of a YAML parser: libyaml's, or PyYAML's own where libyaml is missing."""
+"""The events of a YAML parser: libyaml's, or PyYAML's own where libyaml is missing.
+
+PyYAML is imported here first, before anybody else of this package does.
+"""
 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any
 
-from yaml.events import ScalarEvent
+from matrix.config.patterns import patterns_postponed
+
+with patterns_postponed():
+    from yaml import YAMLError
+    from yaml.events import (
+        AliasEvent,
+        CollectionEndEvent,
+        CollectionStartEvent,
+        DocumentStartEvent,
+        MappingEndEvent,
+        MappingStartEvent,
+        NodeEvent,
+        ScalarEvent,
+        SequenceEndEvent,
+        SequenceStartEvent,
+        StreamEndEvent,
+        StreamStartEvent,
+    )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["parser", "pure_parser", "scalar_events"]
+__all__ = [
+    "AliasEvent",
+    "CollectionEndEvent",
+    "CollectionStartEvent",
+    "DocumentStartEvent",
+    "MappingEndEvent",
+    "MappingStartEvent",
+    "NodeEvent",
+    "ScalarEvent",
+    "SequenceEndEvent",
+    "SequenceStartEvent",
+    "StreamEndEvent",
+    "StreamStartEvent",
+    "YAMLError",
+    "parser",
+    "pure_parser",
+    "scalar_events",
+]
 
 
 def parser(data: bytes) -> Callable[[], Any]:

@@ -11,10 +11,7 @@ from codecs import BOM_UTF8
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from yaml import YAMLError
-from yaml.events import CollectionEndEvent, CollectionStartEvent, NodeEvent
-
-from matrix.config.events import parser
+from matrix.config.events import CollectionEndEvent, CollectionStartEvent, NodeEvent, YAMLError, parser
 from matrix.config.nodes import Mark
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ from codecs import getincrementaldecoder
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
-from yaml.events import (
+from matrix.config import events
+from matrix.config.complaints import BrokenError, Complaints
+from matrix.config.events import (
     AliasEvent,
     DocumentStartEvent,
     MappingEndEvent,
@@ -17,9 +19,6 @@ from yaml.events import (
     StreamEndEvent,
     StreamStartEvent,
 )
-
-from matrix.config import events
-from matrix.config.complaints import BrokenError, Complaints
 from matrix.config.nodes import MAX_DEPTH, Map, Seq, WrittenFloat
 from matrix.config.places import Places
 
