@@ -124,8 +124,12 @@ def place_in(history: History, path: str | None) -> str:
         name = normpath(join("" if _is_top(history.folder) else history.prefix(), path))
     name = name.replace("\\", "/")
     if name.split("/", 1)[0] == "..":
-        fix = "name a file of the repository, or compare two files with --base-file and --head-file"
-        message = "this file is outside the repository."
+        # Nobody named it where the settings come from a folder above the repository.
+        message = "this file is outside the git repository that the working directory is in."
+        fix = (
+            "name a file of that repository, give it a configuration of its own with matrix init, or compare two files"
+            " with --base-file and --head-file"
+        )
         raise _refuse(message, "git-outside", fix, path)
     return "" if name == "." else name
 

@@ -125,7 +125,11 @@ def test_a_log_in_a_folder(repository: Repository, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(folder)
     for path in ("perf.yaml", str(folder / "perf.yaml"), "../logs/perf.yaml"):
         assert of_commits(str(folder), path, "HEAD", None).head == HEAD
-    assert refused(lambda: of_commits(str(folder), "../../perf.yaml", None, None)).rule == "git-outside"
+    told = refused(lambda: of_commits(str(folder), "../../perf.yaml", None, None))
+    assert (told.rule, told.message) == (
+        "git-outside",
+        "this file is outside the git repository that the working directory is in.",
+    )
     assert refused(lambda: of_commits(str(folder), "/etc/perf.yaml", None, None)).rule == "git-outside"
 
 
