@@ -80,16 +80,7 @@ def test_pieces_of_output_join_to_the_whole(here: Path, count: int, style: str) 
 @pytest.mark.parametrize("style", ["json", "jsonl", "ids"])
 def test_a_format_for_programs_imports_no_more_than_it_needs(here: Path, style: str) -> None:
     """What only tables, refusals and near names take; and what is slow of the standard library, without recipes."""
-    always = {
-        "tabulate",
-        "jsonschema",
-        "difflib",
-        "github",
-        "ast",
-        "dis",
-        "matrix.cli.complete",
-        "matrix.config.schema",
-    }
+    always = {"tabulate", "jsonschema", "difflib", "github", "matrix.cli.complete", "matrix.config.schema"}
     for folder, unwanted in (
         (ROOT, {"matrix.report.findings", "matrix.report.text"}),
         (here, {"ast", "dis", "json", "hashlib", "pathlib", "matrix.findings"}),
