@@ -76,5 +76,14 @@ class _Zsh(ZshComplete):
 class _Fish(FishComplete):
     source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
 
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the one at the cursor, and that one; click before 8.4 leaves an open quote in it."""
+        args, incomplete = super().get_completion_args()
+        if incomplete.startswith(("'", '"')):
+            incomplete = split_arg_string(incomplete)[0]
+            if args and args[-1] == incomplete:
+                args.pop()
+        return args, incomplete
+
     def get_completions(self, args: list[str], incomplete: str) -> list[Item]:
         return _whole(super().get_completions(args, incomplete), incomplete)
