@@ -15,6 +15,7 @@ from matrix.config.model import Aggregated, SingleNode
 from matrix.config.source import plain
 from matrix.points.row import AGENTIC_SECONDS, CONFIG_FILE, Frame, exp_name, family_key
 from matrix.points.texts import Texts, evaluation_texts
+from matrix.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -35,30 +36,21 @@ _MARKS: Final = {None: "", True: ', "run-eval": true', False: ', "run-eval": fal
 _SPEC_TAG: Final = {"none": "", "mtp": "-mtp", "draft_model": "-draft"}
 
 
-# Plain classes with slots for the same reason as in `matrix.config.model`.
-
-
-class Stack:
+class Stack(Record):
     """The software below a recipe: the pin of the submodule and its patches as sorted ``(file, sha256)`` pairs."""
 
-    __slots__ = ("patches", "pin")
+    pin: str = ""
+    patches: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, pin: str = "", patches: tuple[tuple[str, str], ...] = ()) -> None:
-        self.pin: Final = pin
-        self.patches: Final = patches
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stack) and (self.pin, self.patches) == (other.pin, other.patches)
-
-    def __hash__(self) -> int:
-        return hash((self.pin, self.patches))
-
-    def __repr__(self) -> str:
-        return f"Stack({self.pin!r}, {self.patches!r})"
+# What a search space makes by the thousand is no `Record`.
 
 
 class Evaluation:
-    """An accuracy run. ``conc``: the one evaluated of a multi-node point's list; ``all_concs``: whether all are."""
+    """An accuracy run. ``conc``: the one evaluated of a multi-node point's list; ``all_concs``: whether all are.
+
+    Never changed once made.
+    """
 
     __slots__ = ("all_concs", "conc", "framework", "suite")
 
@@ -177,7 +169,7 @@ class Deployment:
 
 
 class Point:
-    """One job: a deployment at the concurrencies of one allocation.
+    """One job: a deployment at the concurrencies of one allocation. Never changed once made.
 
     ``run_eval`` is None before evals were marked; ``evaluation`` says what is evaluated; an ``eval_only`` point
     measures accuracy alone.
@@ -303,11 +295,9 @@ class Point:
 
     def _evaluation_texts(self) -> tuple[str, str, str]:
         one = self.evaluation
-        return (
-            evaluation_texts(one.framework, one.suite, one.conc, one.all_concs)
-            if one is not None
-            else evaluation_texts(None)
-        )
+        if one is None:
+            return evaluation_texts(None)
+        return evaluation_texts(one.framework, one.suite, one.conc, one.all_concs)
 
     def _eval_end(self) -> str:
         framework = self.evaluation.framework if self.evaluation is not None else "lm-eval"

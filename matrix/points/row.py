@@ -145,15 +145,11 @@ def row_text(d: Deployment, *, power: bool = True, named: bool = True) -> tuple[
     transfer, transfer_c = frame.transfer if entry.kv_p2p_transfer is None else _transfer(entry.kv_p2p_transfer)
     nodes, nodes_c = (f', "node-count": {d.nodes}', f'"node-count":{d.nodes},') if d.nodes is not None else ("", "")
     last_c = f"{spec_c}{recipe_c}{budget_c}{tp_c}"[:-1]
-    return (
-        head,
-        middle,
-        f"{end}{backend}{router}{transfer}{nodes}",
-        (
-            f"{{{adp_c}{dcp_c}{disagg_c}{dp_attn_c}{duration_c}{ep_c}{software_c}{backend_c}{memory_c}{transfer_c}{model_c}"
-            f"{nodes_c}{osl_c}{ranks_c}{precision_c}{prefill_c}{wanted_c}{router_c}{run_c}{runner_c}{last_c}}}"
-        ),
+    canonical = (
+        f"{{{adp_c}{dcp_c}{disagg_c}{dp_attn_c}{duration_c}{ep_c}{software_c}{backend_c}{memory_c}{transfer_c}{model_c}"
+        f"{nodes_c}{osl_c}{ranks_c}{precision_c}{prefill_c}{wanted_c}{router_c}{run_c}{runner_c}{last_c}}}"
     )
+    return head, middle, f"{end}{backend}{router}{transfer}{nodes}", canonical
 
 
 def family_key(d: Deployment) -> Hashable:
@@ -194,29 +190,28 @@ def exp_name(d: Deployment) -> tuple[str, str]:
     frame, entry, topology = d.frame, d.entry, d.entry.topology
     if not frame.agentic:
         if isinstance(topology, SingleNode):
-            return frame.fixed_name + _adp("_adp", topology.worker.sizes), ""
+            return frame.fixed_name + _adp("_adp", topology.worker), ""
         prefill, decode = topology.workers
-        return f"{frame.fixed_name}{_adp('_prefilladp', prefill.sizes)}{_adp('_decodeadp', decode.sizes)}", ""
+        return f"{frame.fixed_name}{_adp('_prefilladp', prefill)}{_adp('_decodeadp', decode)}", ""
     prefix, offload = frame.config.model_prefix, entry.offload
     kv = ""
     if offload.mode != "none":
         kv = f"kv{offload.mode}-{offload.backend['name'] if offload.backend is not None else 'none'}"
     if isinstance(topology, SingleNode):
-        sizes = topology.worker.sizes
+        w = topology.worker
         spec = f"_spec-{entry.spec_decoding}" if entry.spec_decoding != "none" else ""
-        return f"{prefix}_tp{sizes[0]}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', sizes)}"
+        return f"{prefix}_tp{w.tp}_conc", f"_{kv or 'kvnone'}{spec}{_adp('_adp', w)}"
     roles = f"{_role_name('p', topology.workers[0])}_{_role_name('d', topology.workers[1])}"
     return f"{prefix}_{roles}_conc", f"_{kv}" if kv else ""
 
 
-def _adp(tag: str, sizes: Sizes) -> str:
-    return "" if sizes[6] is None else f"{tag}{sizes[6]}"
+def _adp(tag: str, worker: Worker) -> str:
+    return f"{tag}{worker.attn_dp}" if worker.attn_dp is not None else ""
 
 
 def _role_name(letter: str, worker: Worker) -> str:
-    tp, ep, dp_attn, *_ = worker.sizes
-    experts = f"ep{ep}" if ep != 1 else ""
-    return f"{letter}{worker.replicas}x{tp}{experts}{'dpa' if dp_attn else ''}{_adp('adp', worker.sizes)}"
+    ep = f"ep{worker.ep}" if worker.ep != 1 else ""
+    return f"{letter}{worker.replicas}x{worker.tp}{ep}{'dpa' if worker.dp_attn else ''}{_adp('adp', worker)}"
 
 
 def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
@@ -235,9 +230,8 @@ def _workers(entry: Entry, *, named: bool) -> tuple[str, ...]:
 
 def _role(role: str, worker: Worker, entry: Map, *, named: bool) -> tuple[str, str]:
     """A worker as it is written, with its sizes made explicit; an idle copy has no settings."""
-    node = worker.node
     shown, end, shown_c, end_c = _worker(
-        role, tuple(node), worker.replicas, worker.sizes, worker.hardware, "worker" in entry, worker.has_settings
+        role, tuple(worker.node), worker.replicas, worker.sizes, worker.hardware, "worker" in entry, worker.has_settings
     )
     if not worker.has_settings:
         return shown, shown_c

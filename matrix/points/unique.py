@@ -19,19 +19,14 @@ def suspects(groups: Iterable[tuple[Deployment, ...]], *, step: int = 2, whole: 
     Everything else is unique by construction, so a stream of a million points need not remember its ids. ``step``
     climbs the ranges. ``whole``: no point loses a concurrency: those of one allocation are alike if all are.
     """
-    first_homes: dict[str, tuple[Deployment, ...]] = {}
     homes: dict[str, list[tuple[Deployment, ...]]] = {}
     for group in groups:
         first = group[0]
-        name = first.stem + first.tail
-        other = first_homes.setdefault(name, group)
-        if other is not group:
-            homes.setdefault(name, [other]).append(group)
-        elif len(first.entry.concurrencies) > 1:
-            homes[name] = [group]
+        homes.setdefault(first.stem + first.tail, []).append(group)
     return frozenset(
         id(deployment)
         for home in homes.values()
+        if len(home) > 1 or len(home[0][0].entry.concurrencies) > 1
         if _meet([group[0] for group in home], step, whole=whole)
         for group in home
         for deployment in group
