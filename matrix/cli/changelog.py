@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from matrix.cli.command import option
-from matrix.cli.main import run
 from matrix.cli.options import file_options
 from matrix.cli.report import tell
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from matrix.plan.plan import Plan
     from matrix.plan.revisions import Revisions
 
-__all__ = ["changelog", "context_of", "history_of", "judge", "proof_options", "revisions_of", "validate_main"]
+__all__ = ["changelog", "context_of", "history_of", "judge", "proof_options", "revisions_of"]
 
 _PATH = click.Path(dir_okay=False)
 _HISTORY = "matrix.history"
@@ -138,11 +136,6 @@ def install_merge_driver(*, path: str) -> int:
     for step in install(".", path):
         click.echo(step)
     return 0
-
-
-def validate_main(args: Sequence[str] | None = None) -> NoReturn:
-    """The console script ``validate_perf_changelog``."""
-    sys.exit(run(check, args, prog="validate_perf_changelog"))
 
 
 def revisions_of(options: dict[str, Any]) -> Revisions:

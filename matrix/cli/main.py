@@ -175,11 +175,11 @@ def _closed_pipe() -> int:
     return 141
 
 
-def main(args: Sequence[str] | None = None) -> NoReturn:
+def main() -> NoReturn:
     """The command line of `matrix.cli.start`."""
     _buffer_output()
     command: Any = matrix
-    finish(run(command, args, prog="matrix"))
+    finish(run(command, prog="matrix"))
 
 
 def _buffer_output() -> None:

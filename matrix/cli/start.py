@@ -22,9 +22,10 @@ def matrix() -> NoReturn:
 
 def validate_perf_changelog() -> NoReturn:
     """The console script of that name."""
-    from matrix.cli.changelog import validate_main
+    from matrix.cli.changelog import check
+    from matrix.cli.main import run
 
-    validate_main()
+    sys.exit(run(check, prog="validate_perf_changelog"))
 
 
 def postpone(name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from matrix.cli.main import matrix, run
 
-__all__ = ["HEAD", "MASTER", "ROOT", "RUNNERS", "Outcome", "cli", "environment", "process", "repository"]
+__all__ = ["HEAD", "MASTER", "ROOT", "RUNNERS", "Outcome", "cli", "environment", "process", "program", "repository"]
 
 ROOT: Final = Path(__file__).parents[2]
 RUNNERS: Final = """\
@@ -51,6 +51,14 @@ def cli(*words: str) -> Outcome:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = run(matrix, words, prog="matrix")
     return Outcome(status, out.getvalue(), err.getvalue())
+
+
+def program(*lines: str) -> str:
+    """What a program of its own prints, which imports from this checkout."""
+    words = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def environment(**changes: str) -> dict[str, str]:

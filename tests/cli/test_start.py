@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.cli.support import ROOT, environment
+from tests.cli.support import program
 
 
 def said(*lines: str) -> str:
     """What a program prints, which has begun as a command does."""
-    words = [sys.executable, "-c", "\n".join(["import sys", "from matrix.cli import start", *lines])]
-    done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.strip()
+    return program("import sys", "from matrix.cli import start", *lines).strip()
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from matrix.config.patterns import patterns_postponed
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.cli.support import program
 
 TEXT: Final = """\
 words: [yes, off, ~, null, text, '010']
@@ -36,21 +32,14 @@ for bad in ("a: \\x07", b"a: \\xff"):
 """
 
 
-def said(root: Path, *lines: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)], cwd=root, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
-def test_pyyaml_reads_and_writes_the_same(root: Path) -> None:
-    plain = said(root, LOADS)
+def test_pyyaml_reads_and_writes_the_same() -> None:
+    plain = program(LOADS)
     assert "datetime.datetime(2001, 12, 14" in plain
     assert "special characters are not allowed" in plain
-    assert said(root, "import matrix.config.events", LOADS) == plain
+    assert program("import matrix.config.events", LOADS) == plain
 
 
-def test_reading_compiles_no_pattern_of_pyyaml(root: Path) -> None:
+def test_reading_compiles_no_pattern_of_pyyaml() -> None:
     counted = """
 import re
 seen = []
@@ -63,7 +52,7 @@ print(len(seen))
 Reader.NON_PRINTABLE.search("x")
 print(len(seen))
 """
-    assert said(root, counted).split() == ["0", "1"]
+    assert program(counted).split() == ["0", "1"]
 
 
 @pytest.mark.parametrize("error", [None, ImportError])
